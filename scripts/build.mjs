@@ -1,0 +1,7 @@
+// `npm run build`, and the [build] command of wrangler.toml: set-up, then the Worker into build/.
+// Options: --dev, --features LIST, --out-dir FOLDER.
+
+import { build, buildOptions } from "./lib/build.mjs";
+import { main } from "./lib/say.mjs";
+
+await main(() => build(buildOptions(process.argv.slice(2))));

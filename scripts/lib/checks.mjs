@@ -1,0 +1,88 @@
+// The steps of `npm test`: what each one runs and how to read its number of test cases.
+// A step never changes a file that git tracks.
+
+import { readFileSync } from "node:fs";
+import { stripVTControlCharacters } from "node:util";
+import { gzipSync } from "node:zlib";
+import { build } from "./build.mjs";
+import { inRoot, localBin, modernNode } from "./paths.mjs";
+import { run } from "./run.mjs";
+import { say, Stop } from "./say.mjs";
+
+const WASM = ["--target", "wasm32-unknown-unknown"];
+
+/**
+ * In order. `run` resolves to `{ passed, failed }`. Steps that use the built Worker say so with
+ * `needsBuild`, and are skipped when it could not be built.
+ */
+export const checks = [
+  { name: "fmt", run: () => cargo("fmt", "--check") },
+  { name: "clippy", run: () => cargo("clippy", "--locked", "--all-targets", "--", "-D", "warnings") },
+  { name: "clippy-wasm", run: () => cargo("clippy", "--locked", ...WASM, "--", "-D", "warnings") },
+  { name: "unit", run: () => counted(cargoCases, "cargo", ["test", "--locked"]) },
+  // For wasm, because only there every module is compiled.
+  { name: "doc", run: () => cargo("doc", "--locked", "--no-deps", "--document-private-items", ...WASM) },
+  { name: "build", run: buildWithinBudget },
+  { name: "openapi", run: () => node("scripts/check-openapi.mjs") },
+  { name: "types", run: () => single(localBin("tsc"), ["-p", "tests/workerd"]) },
+  { name: "workerd", needsBuild: true, run: () => counted(vitestCases, modernNode(), ["node_modules/vitest/vitest.mjs", "run"]) },
+  { name: "serve", needsBuild: true, run: () => counted(nodeCases, modernNode(), ["--test", "tests/serve/**/*.test.mjs"]) },
+];
+
+const cargo = (...args) => single("cargo", args);
+const node = (...args) => single(modernNode(), args);
+
+const options = {
+  cwd: inRoot(),
+  env: { ...process.env, RUSTDOCFLAGS: "-D warnings", CLOUDFLARE_CF_FETCH_ENABLED: "false", WRANGLER_SEND_METRICS: "false" },
+};
+
+/** A step that is one case: it passes or it fails. */
+async function single(program, args) {
+  const { code } = await run(program, args, options);
+  return code === 0 ? { passed: 1, failed: 0 } : { passed: 0, failed: 1 };
+}
+
+/** A step with cases of its own. One that fails without a failed case (it did not compile) counts as one. */
+async function counted(casesIn, program, args) {
+  const { code, output } = await run(program, args, { ...options, keep: true });
+  const { passed, failed } = casesIn(stripVTControlCharacters(output));
+  return { passed, failed: code !== 0 && failed === 0 ? 1 : failed };
+}
+
+const sum = (text, pattern) => Array.from(text.matchAll(pattern), ([, count]) => Number(count)).reduce((a, b) => a + b, 0);
+
+/** `test result: ok. 12 passed; 0 failed; …`, once for each test binary. */
+const cargoCases = (text) => ({
+  passed: sum(text, /^test result: .* (\d+) passed;/gm),
+  failed: sum(text, /^test result: .* (\d+) failed;/gm),
+});
+
+/** `Tests  1 failed | 4 passed (5)` */
+const vitestCases = (text) => ({
+  passed: sum(text, /^ *Tests .*?(\d+) passed/gm),
+  failed: sum(text, /^ *Tests .*?(\d+) failed/gm),
+});
+
+/** `ℹ pass 4` and `ℹ fail 0` */
+const nodeCases = (text) => ({
+  passed: sum(text, /^\S+ pass (\d+)$/gm),
+  failed: sum(text, /^\S+ fail (\d+)$/gm),
+});
+
+/** Cloudflare bounds a Worker's size, and a bigger one starts slower: growth should be a decision. */
+async function buildWithinBudget() {
+  try {
+    await build();
+  } catch (error) {
+    if (!(error instanceof Stop)) throw error;
+    say(error.message);
+    return { passed: 0, failed: 1, broken: true };
+  }
+  const wasm = readFileSync(inRoot("build", "index_bg.wasm"));
+  const kib = (bytes) => bytes / 1024;
+  const zipped = kib(gzipSync(wasm, { level: 9 }).length);
+  const { wasmGzipKiB: budget } = JSON.parse(readFileSync(inRoot("scripts", "budget.json"), "utf8"));
+  say(`index_bg.wasm: ${kib(wasm.length).toFixed(1)} KiB, gzipped ${zipped.toFixed(1)} KiB of ${budget} KiB (scripts/budget.json)`);
+  return zipped <= budget ? { passed: 1, failed: 0 } : { passed: 0, failed: 1 };
+}

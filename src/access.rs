@@ -1,0 +1,8 @@
+//! What a caller must show: access keys, and what is known of their families.
+//!
+//! Pure: verifying takes the moment as an argument. No secret is ever part of
+//! an error, a log line or a `Debug` text.
+
+pub mod admin;
+pub mod families;
+pub mod keys;

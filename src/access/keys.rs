@@ -1,0 +1,201 @@
+//! Access keys: signed tokens that the edge checks without a hop.
+//!
+//! A key is `sv_at_` and a compact JWT, HS256 under the deployment's signing
+//! keys. It names its source and its family; whether the family is alive, only
+//! the source's object knows.
+
+use base64ct::{Base64, Base64Unpadded, Base64UrlUnpadded, Encoding as _};
+use jwt_compact::alg::{Hs256, Hs256Key};
+use jwt_compact::{AlgorithmExt as _, Claims, Header, UntrustedToken};
+use serde::{Deserialize, Serialize};
+
+use crate::governor::ids::KeyId;
+use crate::governor::time::Millis;
+
+/// What every access key begins with.
+pub const PREFIX: &str = "sv_at_";
+/// The longest key that is looked at: ours have about 230 characters.
+const MOST_CHARS: usize = 1024;
+/// As many bytes as HS256 asks for.
+const LEAST_SECRET_BYTES: usize = 32;
+
+/// `SIGNING_KEYS`: the first signs, all verify.
+pub struct SigningKeys {
+    keys: Vec<(String, Hs256Key)>,
+}
+
+/// Why `SIGNING_KEYS` can't be used. Never carries a part of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BadSigningKeys;
+
+impl SigningKeys {
+    /// Reads `kid:base64,kid:base64,…`.
+    ///
+    /// # Errors
+    /// If there is none, an entry is malformed, a `kid` comes twice, or a secret
+    /// has under 32 bytes.
+    pub fn parse(text: &str) -> Result<Self, BadSigningKeys> {
+        let mut keys: Vec<(String, Hs256Key)> = Vec::new();
+        for entry in text.split(',') {
+            let (kid, secret) = entry.trim().split_once(':').ok_or(BadSigningKeys)?;
+            let secret = decode(secret).ok_or(BadSigningKeys)?;
+            let is_new = keys.iter().all(|(known, _)| known != kid);
+            if kid.is_empty() || !is_new || secret.len() < LEAST_SECRET_BYTES {
+                return Err(BadSigningKeys);
+            }
+            keys.push((kid.to_owned(), Hs256Key::new(secret)));
+        }
+        Ok(Self { keys })
+    }
+
+    /// Signs a key. `None` only if the token can't be written.
+    pub fn sign(&self, grant: &KeyGrant) -> Option<String> {
+        let (kid, secret) = self.keys.first()?;
+        let header = Header::empty().with_key_id(kid.as_str());
+        let claims = Claims::new(Private {
+            src: grant.source.clone(),
+            key: grant.key.to_string(),
+            exp_ms: grant.expires_at.epoch_ms(),
+        });
+        let token = Hs256.token(&header, &claims, secret).ok()?;
+        Some(format!("{PREFIX}{token}"))
+    }
+
+    /// The family of a key that is good for `source` at `now`, as far as its
+    /// text can say.
+    pub fn verify(&self, key: &str, source: &str, now: Millis) -> Option<KeyId> {
+        let token = key.strip_prefix(PREFIX)?;
+        if key.len() > MOST_CHARS {
+            return None;
+        }
+        let token = UntrustedToken::new(token).ok()?;
+        let kid = token.header().key_id.as_deref()?;
+        let (_, secret) = self.keys.iter().find(|(known, _)| known == kid)?;
+        let token = Hs256.validator::<Private>(secret).validate(&token).ok()?;
+        let private = &token.claims().custom;
+        if private.src != source || private.exp_ms <= now.epoch_ms() {
+            return None;
+        }
+        private.key.parse().ok()
+    }
+}
+
+fn decode(text: &str) -> Option<Vec<u8>> {
+    Base64::decode_vec(text)
+        .or_else(|_| Base64Unpadded::decode_vec(text))
+        .or_else(|_| Base64UrlUnpadded::decode_vec(text.trim_end_matches('=')))
+        .ok()
+}
+
+/// What an access key says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyGrant {
+    pub source: String,
+    pub key: KeyId,
+    pub expires_at: Millis,
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+struct Private {
+    src: String,
+    key: String,
+    #[serde(rename = "expMs")]
+    exp_ms: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::governor::time::Span;
+
+    const NOW: Millis = Millis::from_epoch(1_710_000_000_000);
+
+    fn secret(byte: char) -> String {
+        byte.to_string().repeat(43)
+    }
+
+    fn signing(text: &str) -> SigningKeys {
+        SigningKeys::parse(text).unwrap()
+    }
+
+    fn grant() -> KeyGrant {
+        KeyGrant {
+            source: "demo".into(),
+            key: KeyId(9),
+            expires_at: NOW.plus(Span::from_ms(1)),
+        }
+    }
+
+    #[test]
+    fn a_signed_key_is_good_for_its_source_until_it_expires() {
+        let keys = signing(&format!("k1:{}", secret('A')));
+        let key = keys.sign(&grant()).unwrap();
+        assert!(key.starts_with("sv_at_"));
+        assert_eq!(keys.verify(&key, "demo", NOW), Some(KeyId(9)));
+        assert_eq!(keys.verify(&key, "other", NOW), None);
+        assert_eq!(keys.verify(&key, "demo", NOW.plus(Span::from_ms(1))), None);
+    }
+
+    #[test]
+    fn the_first_signs_and_all_verify() {
+        let (old, new) = (secret('A'), secret('E'));
+        let key = signing(&format!("k1:{old}")).sign(&grant()).unwrap();
+        let both = signing(&format!("k2:{new}, k1:{old}"));
+        assert_eq!(both.verify(&key, "demo", NOW), Some(KeyId(9)));
+        let fresh = both.sign(&grant()).unwrap();
+        assert_eq!(
+            signing(&format!("k2:{new}")).verify(&fresh, "demo", NOW),
+            Some(KeyId(9))
+        );
+        assert_eq!(
+            signing(&format!("k1:{old}")).verify(&fresh, "demo", NOW),
+            None
+        );
+        assert_eq!(
+            signing(&format!("k1:{new}")).verify(&key, "demo", NOW),
+            None
+        );
+    }
+
+    #[test]
+    fn any_change_to_a_key_spoils_it() {
+        let keys = signing(&format!("k1:{}", secret('A')));
+        let key = keys.sign(&grant()).unwrap();
+        for at in 0..key.len() {
+            let mut bytes = key.clone().into_bytes();
+            bytes[at] = if bytes[at] == b'A' { b'B' } else { b'A' };
+            let changed = String::from_utf8(bytes).unwrap();
+            assert_eq!(keys.verify(&changed, "demo", NOW), None, "{at}");
+        }
+        for bad in [
+            "",
+            "sv_at_",
+            "sv_at_..",
+            &key[6..],
+            &format!("{key}A"),
+            &format!("{key} "),
+        ] {
+            assert_eq!(keys.verify(bad, "demo", NOW), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn malformed_signing_keys_are_refused_whole() {
+        let good = secret('A');
+        for padding in ["", "="] {
+            assert!(SigningKeys::parse(&format!("k1:{good}{padding}")).is_ok());
+        }
+        for bad in [
+            String::new(),
+            "k1".into(),
+            "k1:".into(),
+            "k1:short".into(),
+            format!(":{good}"),
+            format!("k1:{good},"),
+            format!("k1:{good},k1:{good}"),
+            format!("k1:{}", "!".repeat(43)),
+        ] {
+            assert!(SigningKeys::parse(&bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! The Worker and its objects: where requests meet the platform.
+//!
+//! Everything here exists for wasm32 only and is thin: what can be decided
+//! without the platform is decided in the pure rooms. No borrow of an object's
+//! memory ever crosses an await, and no error detail ever reaches a caller: a
+//! [`Fault`] is logged where it arises and becomes a 503.
+
+mod config;
+mod control;
+mod directory;
+mod door;
+mod forward;
+mod js;
+mod lock;
+mod object;
+mod operate;
+mod store;
+mod turn;
+mod waiting;
+
+use std::rc::Rc;
+
+use wasm_bindgen::JsValue;
+use web_sys::{Request, Response};
+use worker::{Context, Env, event};
+
+use crate::governor::ids::RequestId;
+use crate::wire::answer::HttpAnswer;
+use crate::wire::problem::Problem;
+use crate::wire::route::{Route, Target, route};
+use config::Config;
+
+/// Something that is not the caller's fault. Carries nothing: the detail was
+/// logged where it arose.
+#[derive(Clone, Copy, Debug)]
+struct Fault;
+
+impl Fault {
+    /// Logs what went wrong, once.
+    fn because(what: &str, detail: impl std::fmt::Debug) -> Self {
+        js::log_error(&format!("{what}: {detail:?}"));
+        Self
+    }
+}
+
+/// What a handler comes to: an answer of ours, or an object's, passed on.
+enum Reply {
+    Ours(HttpAnswer),
+    Passed(Response),
+}
+
+impl From<Fault> for Problem {
+    fn from(Fault: Fault) -> Self {
+        // 1 to 3 s: enough for an object to start anew, spread over callers.
+        Self::unavailable(js::roll().rem_euclid(3).saturating_add(1))
+    }
+}
+
+impl From<Problem> for Reply {
+    fn from(problem: Problem) -> Self {
+        Self::Ours(problem.into_answer())
+    }
+}
+
+impl From<Fault> for Reply {
+    fn from(fault: Fault) -> Self {
+        Problem::from(fault).into()
+    }
+}
+
+#[event(fetch)]
+async fn fetch(request: Request, env: Env, _context: Context) -> worker::Result<Response> {
+    let id = RequestId(js::random());
+    let reply = match Config::of(&env) {
+        Ok(config) => serve(&config, &request, id).await,
+        Err(fault) => fault.into(),
+    };
+    let response = match reply {
+        Reply::Passed(response) => Ok(response),
+        Reply::Ours(answer) => js::respond(&answer, id),
+    };
+    response.map_err(|error: JsValue| worker::Error::from(error))
+}
+
+async fn serve(config: &Rc<Config>, request: &Request, id: RequestId) -> Reply {
+    let url = request.url();
+    let method = request.method();
+    let target = Target::of_url(&url);
+    let route = match route(&config.hosts, &target, &method) {
+        Ok(route) => route,
+        Err(problem) => return problem.into(),
+    };
+    if door::declares_too_much(request) {
+        return Problem::payload_too_large().into();
+    }
+    match route {
+        Route::Health => Reply::Ours(HttpAnswer {
+            status: 200,
+            headers: Vec::new(),
+            body: r#"{"ok":true}"#.into(),
+        }),
+        Route::OpenApi => Reply::Ours(HttpAnswer {
+            status: 200,
+            headers: Vec::new(),
+            body: include_str!(concat!(env!("OUT_DIR"), "/openapi.json")).into(),
+        }),
+        Route::Lock { source, verb } => lock::serve(config, request, id, source, verb).await,
+        Route::Control(control) => control::serve(config, request, id, control, target.query).await,
+    }
+}

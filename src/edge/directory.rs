@@ -1,0 +1,153 @@
+//! The directory: one object that lists the sources, with the summary that each
+//! active one pushed last. It is off the path of lock calls.
+
+use js_sys::{Array, JsString};
+use serde_json::{Value, json};
+use wasm_bindgen::prelude::*;
+use web_sys::{Request, Response, ResponseInit};
+
+use super::Fault;
+use super::js::{self, ObjectContext, Sql};
+use super::object::AGAIN;
+use crate::fields::whole;
+use crate::governor::ids::RequestId;
+use crate::protocol::directory::{DirectoryCall, Summary};
+use crate::wire::answer::HttpAnswer;
+use crate::wire::problem::Problem;
+
+const CREATE: &str = "CREATE TABLE IF NOT EXISTS sources (
+    name TEXT PRIMARY KEY,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    summary_at INTEGER,
+    effective_limit INTEGER,
+    in_use INTEGER,
+    depth INTEGER
+) STRICT, WITHOUT ROWID";
+
+#[wasm_bindgen]
+pub struct Directory {
+    sql: Sql,
+}
+
+#[wasm_bindgen]
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "what JavaScript hands over is owned"
+)]
+impl Directory {
+    #[wasm_bindgen(constructor)]
+    pub fn new(context: ObjectContext, _env: worker::Env) -> Self {
+        let sql = context.storage().sql();
+        Self { sql }
+    }
+
+    pub fn fetch(&self, request: Request) -> Result<Response, JsValue> {
+        let Some(call) = DirectoryCall::from_url(&request.url()) else {
+            return js::respond(&Problem::not_found().into_answer(), RequestId(0));
+        };
+        match self.serve(&call) {
+            Ok(Some(list)) => js::respond(&HttpAnswer::json(200, &list), RequestId(0)),
+            Ok(None) => bare(204),
+            Err(error) => {
+                Fault::because("the directory failed", error);
+                bare(AGAIN)
+            }
+        }
+    }
+
+    fn serve(&self, call: &DirectoryCall) -> Result<Option<Value>, JsValue> {
+        self.rows(CREATE, [])?;
+        match call {
+            DirectoryCall::Register {
+                source,
+                created_at,
+                updated_at,
+            } => {
+                self.rows(
+                    "INSERT INTO sources (name, created_at, updated_at) VALUES (?, ?, ?)
+                     ON CONFLICT (name) DO UPDATE SET created_at = excluded.created_at,
+                     updated_at = excluded.updated_at",
+                    [
+                        source.into(),
+                        number(created_at.epoch_ms()),
+                        number(updated_at.epoch_ms()),
+                    ],
+                )?;
+                Ok(None)
+            }
+            DirectoryCall::Remove { source } => {
+                self.rows("DELETE FROM sources WHERE name = ?", [source.into()])?;
+                Ok(None)
+            }
+            DirectoryCall::Push { source, summary } => {
+                self.push(source, summary)?;
+                Ok(None)
+            }
+            DirectoryCall::List { limit, after } => self.list(*limit, after).map(Some),
+        }
+    }
+
+    fn push(&self, source: &str, summary: &Summary) -> Result<(), JsValue> {
+        self.rows(
+            "UPDATE sources SET summary_at = ?, effective_limit = ?, in_use = ?, depth = ?
+             WHERE name = ?",
+            [
+                number(summary.at.epoch_ms()),
+                summary.limit.into(),
+                summary.in_use.into(),
+                summary.depth.into(),
+                source.into(),
+            ],
+        )
+        .map(|_| ())
+    }
+
+    fn list(&self, limit: u32, after: &str) -> Result<Value, JsValue> {
+        // One more than is asked for tells whether there are more.
+        let rows = self.rows(
+            "SELECT * FROM sources WHERE name > ? ORDER BY name LIMIT ?",
+            [after.into(), limit.saturating_add(1).into()],
+        )?;
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        let is_more = usize::try_from(rows.length()).unwrap_or(usize::MAX) > limit;
+        let pools: Vec<Value> = rows.iter().take(limit).map(|row| entry(&row)).collect();
+        let last = pools.last().filter(|_| is_more);
+        let next = last.and_then(|pool| pool.get("source").cloned());
+        Ok(json!({"pools": pools, "next": next}))
+    }
+
+    fn rows<const N: usize>(&self, query: &str, bindings: [JsValue; N]) -> Result<Array, JsValue> {
+        let bindings: Array = bindings.into_iter().collect();
+        self.sql.exec(&JsString::from(query), &bindings)?.to_array()
+    }
+}
+
+fn entry(row: &JsValue) -> Value {
+    let natural = |name| js::property(row, name).as_f64().map(whole);
+    let summary = natural("summary_at").map(|at| {
+        json!({
+            "at": at,
+            "effectiveLimit": natural("effective_limit"),
+            "inUse": natural("in_use"),
+            "queueDepth": natural("depth"),
+        })
+    });
+    json!({
+        "source": js::property(row, "name").as_string(),
+        "createdAt": natural("created_at"),
+        "updatedAt": natural("updated_at"),
+        "summary": summary,
+    })
+}
+
+#[expect(clippy::cast_precision_loss, reason = "values stay below 2^53")]
+fn number(value: u64) -> JsValue {
+    JsValue::from_f64(value as f64)
+}
+
+fn bare(status: u16) -> Result<Response, JsValue> {
+    let init = ResponseInit::new();
+    init.set_status(status);
+    Response::new_with_opt_str_and_init(None, &init)
+}

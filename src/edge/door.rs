@@ -1,0 +1,100 @@
+//! What is checked before a call may reach an object: sizes, secrets, where it
+//! comes from. No check here asks an object.
+
+use js_sys::Uint8Array;
+use wasm_bindgen::{JsCast as _, JsValue};
+use wasm_bindgen_futures::JsFuture;
+use web_sys::{ReadableStreamDefaultReader, Request};
+
+use super::config::Config;
+use super::js;
+use crate::governor::ids::KeyId;
+use crate::wire::MOST_BODY_BYTES;
+use crate::wire::problem::{Kind, Problem};
+use crate::wire::request::{Carrier, KEY_HEADER, bearer, presented};
+
+/// A header; `None` if it is absent.
+pub fn header(request: &Request, name: &str) -> Option<String> {
+    request.headers().get(name).ok().flatten()
+}
+
+/// Whether the declared length is over the bound: refused before anything is
+/// read.
+pub fn declares_too_much(request: &Request) -> bool {
+    declared_length(request).is_some_and(|length| length > MOST_BODY_BYTES)
+}
+
+fn declared_length(request: &Request) -> Option<u64> {
+    header(request, "Content-Length")?.trim().parse().ok()
+}
+
+/// The family of the access key that the caller shows, as far as its text says.
+///
+/// # Errors
+/// 401, the same for every reason; 503 if keys can't be checked at all.
+pub fn access_key(
+    config: &Config,
+    request: &Request,
+    source: &str,
+) -> Result<(Carrier, KeyId), Problem> {
+    let signing = config.signing()?;
+    let key_header = header(request, KEY_HEADER);
+    let authorization = match key_header {
+        Some(_) => None,
+        None => header(request, "Authorization"),
+    };
+    presented(key_header.as_deref(), authorization.as_deref())
+        .and_then(|(carrier, key)| Some((carrier, signing.verify(key, source, js::now())?)))
+        .ok_or_else(Problem::bad_access_key)
+}
+
+/// # Errors
+/// 401 without a good admin token; 503 if there is none to compare with.
+pub fn admin(config: &Config, request: &Request) -> Result<(), Problem> {
+    let tokens = config.admin()?;
+    let authorization = header(request, "Authorization");
+    match bearer(authorization.as_deref()) {
+        Some(token) if tokens.admits(token) => Ok(()),
+        _ => Err(Problem::bad_admin_token()),
+    }
+}
+
+/// The caller's address as the edge tells it, in its canonical form.
+pub fn address(request: &Request) -> Option<Box<str>> {
+    let text = header(request, "CF-Connecting-IP")?;
+    let address: std::net::IpAddr = text.trim().parse().ok()?;
+    Some(address.to_string().into_boxed_str())
+}
+
+/// Reads a body of at most 64 KiB.
+///
+/// # Errors
+/// 413 as soon as more has come; 400 if it can't be read to its end.
+pub async fn read_body(request: &Request) -> Result<Vec<u8>, Problem> {
+    let Some(stream) = request.body() else {
+        return Ok(Vec::new());
+    };
+    let reader: ReadableStreamDefaultReader = stream.get_reader().unchecked_into();
+    let mut body = Vec::new();
+    loop {
+        let read = JsFuture::from(reader.read()).await;
+        let chunk = read.map_err(|_| broken_body())?;
+        if js::property(&chunk, "done").is_truthy() {
+            return Ok(body);
+        }
+        let bytes: JsValue = js::property(&chunk, "value");
+        let bytes: Uint8Array = bytes.dyn_into().map_err(|_| broken_body())?;
+        let total = (body.len() as u64).saturating_add(u64::from(bytes.length()));
+        if total > MOST_BODY_BYTES {
+            return Err(Problem::payload_too_large());
+        }
+        body.extend(bytes.to_vec());
+    }
+}
+
+fn broken_body() -> Problem {
+    Problem::new(
+        Kind::InvalidRequest,
+        "The body could not be read to its end; send it again.",
+    )
+}

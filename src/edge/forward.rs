@@ -1,0 +1,223 @@
+//! Calls to objects: a deadline on each, and a retry of what may be retried.
+//!
+//! Nobody hangs: an object that doesn't answer is given up. A call that may
+//! have been delivered is only repeated where that can't do harm: an acquire
+//! carries its attempt, renew and release are repeatable by nature. Queued
+//! callers of an object that was reset are carried over within their waiting
+//! time. The waiting call is a plain `fetch`, never inside `waitUntil`, so that
+//! the object learns when the caller leaves.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use futures_util::future::{Either, select};
+use js_sys::Promise;
+use wasm_bindgen::{JsCast as _, JsValue};
+use wasm_bindgen_futures::JsFuture;
+use web_sys::Response;
+use worker::Delay;
+
+use super::config::Config;
+use super::object::{AGAIN, DEAD_KEY};
+use super::{Fault, js};
+use crate::governor::ids::KeyId;
+use crate::governor::time::{Millis, Span};
+use crate::protocol::control::ControlCall;
+use crate::protocol::directory::DirectoryCall;
+use crate::protocol::lock::{LockCall, Verb};
+
+/// How long an object may take beyond the time that the caller queues.
+const PATIENCE: Span = Span::from_seconds(10);
+/// Calls to an object on behalf of one request.
+const MOST_TRIES: u32 = 6;
+/// The pause before the second try; it doubles with each.
+const FIRST_PAUSE_MS: u32 = 20;
+/// Dead key families that an isolate remembers.
+const MOST_DEAD_KEYS: usize = 4096;
+
+/// What the object said.
+pub enum Verdict {
+    Answered(Response),
+    /// The key's family is dead, or the source isn't there.
+    Unauthorized,
+}
+
+/// One call, and whether it made it.
+enum Try {
+    Answered(Response),
+    /// The object was reset, or says so itself: call again.
+    Again,
+    Failed(Fault),
+}
+
+/// Calls the object of `source` for a lock caller.
+///
+/// # Errors
+/// If no try was answered.
+pub async fn lock(config: &Config, source: &str, call: LockCall) -> Result<Verdict, Fault> {
+    let key = call.caller.key;
+    let started = js::now();
+    let mut pause = FIRST_PAUSE_MS;
+    for _ in 0..MOST_TRIES {
+        let call = carried_over(&call, started, js::now());
+        let deadline = wait_of(&call.verb).plus(PATIENCE);
+        let stub = config.sources.get_by_name(source);
+        let promise = stub.and_then(|stub| stub.fetch(&call.to_url()));
+        match attempt(promise, deadline).await {
+            Try::Answered(response) if response.status() == DEAD_KEY => {
+                remember_dead(key);
+                return Ok(Verdict::Unauthorized);
+            }
+            Try::Answered(response) => return Ok(Verdict::Answered(response)),
+            Try::Failed(fault) => return Err(fault),
+            Try::Again => pause = rest(pause).await,
+        }
+    }
+    Err(Fault::because("an object kept failing", MOST_TRIES))
+}
+
+/// The same call as it stands now: what was waited counts.
+fn carried_over(call: &LockCall, started: Millis, now: Millis) -> LockCall {
+    let mut call = call.clone();
+    if let Verb::Acquire { wait, waited, .. } = &mut call.verb
+        && !wait.is_zero()
+    {
+        let gone = now.since(started);
+        *waited = gone;
+        *wait = wait.less(gone);
+    }
+    call
+}
+
+fn wait_of(verb: &Verb) -> Span {
+    match verb {
+        Verb::Acquire { wait, .. } => (*wait).min(crate::governor::settings::LONGEST_QUEUE_TIMEOUT),
+        _ => Span::ZERO,
+    }
+}
+
+/// Calls the object of `source` for an operator.
+///
+/// # Errors
+/// If no try was answered. What may be repeated was.
+pub async fn control(
+    config: &Config,
+    source: &str,
+    call: &ControlCall,
+    body: Option<&str>,
+    near: Option<&str>,
+) -> Result<Response, Fault> {
+    let url = call.to_url();
+    let tries = if call.action.is_repeatable() {
+        MOST_TRIES
+    } else {
+        1
+    };
+    let get = || match near {
+        None => config.sources.get_by_name(source),
+        Some(place) => {
+            let options = js_object(&[("locationHint", place)]);
+            config.sources.get_by_name_near(source, &options)
+        }
+    };
+    let fetch = || {
+        let stub = get()?;
+        match body {
+            None => stub.fetch(&url),
+            Some(body) => stub.fetch_with(&url, &js_object(&[("method", "POST"), ("body", body)])),
+        }
+    };
+    repeat(tries, fetch).await
+}
+
+/// Calls the directory.
+///
+/// # Errors
+/// If no try was answered.
+pub async fn directory(config: &Config, call: &DirectoryCall) -> Result<Response, Fault> {
+    let url = call.to_url();
+    let fetch = || config.directory.get_by_name("directory")?.fetch(&url);
+    repeat(MOST_TRIES, fetch).await
+}
+
+async fn repeat(
+    tries: u32,
+    fetch: impl Fn() -> Result<Promise, JsValue>,
+) -> Result<Response, Fault> {
+    let mut pause = FIRST_PAUSE_MS;
+    for _ in 0..tries {
+        match attempt(fetch(), PATIENCE).await {
+            Try::Answered(response) => return Ok(response),
+            Try::Failed(fault) => return Err(fault),
+            Try::Again => pause = rest(pause).await,
+        }
+    }
+    Err(Fault::because("an object kept failing", tries))
+}
+
+async fn attempt(promise: Result<Promise, JsValue>, deadline: Span) -> Try {
+    let promise = match promise {
+        Ok(promise) => promise,
+        Err(error) => return failed(&error),
+    };
+    let timer = Delay::from(Duration::from_millis(deadline.ms()));
+    match select(JsFuture::from(promise), timer).await {
+        Either::Left((Ok(value), _)) => {
+            let response: Response = value.unchecked_into();
+            if response.status() == AGAIN {
+                Try::Again
+            } else {
+                Try::Answered(response)
+            }
+        }
+        Either::Left((Err(error), _)) => failed(&error),
+        Either::Right(_) => Try::Failed(Fault::because("an object did not answer", deadline)),
+    }
+}
+
+/// An overloaded object is left alone; everything else is worth another try.
+fn failed(error: &JsValue) -> Try {
+    let fault = Fault::because("a call to an object failed", error);
+    if js::property(error, "overloaded").is_truthy() {
+        Try::Failed(fault)
+    } else {
+        Try::Again
+    }
+}
+
+/// Pauses for about `pause` ms; returns the next pause.
+async fn rest(pause: u32) -> u32 {
+    let half = pause.div_euclid(2).max(1);
+    let jittered = half.saturating_add(js::roll().rem_euclid(pause.max(1)));
+    Delay::from(Duration::from_millis(jittered.into())).await;
+    pause.saturating_mul(2)
+}
+
+fn js_object(pairs: &[(&str, &str)]) -> JsValue {
+    let object = js_sys::Object::new();
+    for (name, value) in pairs {
+        // Setting a plain property of a plain object can't fail.
+        let _ = js_sys::Reflect::set(&object, &(*name).into(), &(*value).into());
+    }
+    object.into()
+}
+
+thread_local! {
+    static DEAD: RefCell<BTreeSet<KeyId>> = const { RefCell::new(BTreeSet::new()) };
+}
+
+/// Whether the family is known to be dead: that is for good, so it need not be
+/// asked again.
+pub fn is_known_dead(key: KeyId) -> bool {
+    DEAD.with_borrow(|dead| dead.contains(&key))
+}
+
+fn remember_dead(key: KeyId) {
+    DEAD.with_borrow_mut(|dead| {
+        if dead.len() >= MOST_DEAD_KEYS {
+            dead.pop_first();
+        }
+        dead.insert(key);
+    });
+}

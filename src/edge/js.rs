@@ -1,0 +1,130 @@
+//! The little of JavaScript that is called directly: bindings that catch what
+//! is thrown, answers made in one crossing, the clock, randomness.
+//!
+//! The typed wrappers of the `worker` crate are passed by where they would let
+//! an exception through uncaught (which hangs the caller) or copy a body.
+
+use js_sys::{Array, JSON, JsString, Promise};
+use wasm_bindgen::prelude::*;
+use web_sys::{Response, ResponseInit};
+
+use crate::governor::ids::RequestId;
+use crate::governor::time::Millis;
+use crate::wire::answer::HttpAnswer;
+
+#[wasm_bindgen]
+extern "C" {
+    /// A namespace of objects.
+    #[derive(Clone)]
+    pub type Namespace;
+
+    #[wasm_bindgen(method, catch, js_name = getByName)]
+    pub fn get_by_name(this: &Namespace, name: &str) -> Result<Stub, JsValue>;
+
+    #[wasm_bindgen(method, catch, js_name = getByName)]
+    pub fn get_by_name_near(
+        this: &Namespace,
+        name: &str,
+        options: &JsValue,
+    ) -> Result<Stub, JsValue>;
+
+    pub type Stub;
+
+    #[wasm_bindgen(method, catch)]
+    pub fn fetch(this: &Stub, url: &str) -> Result<Promise, JsValue>;
+
+    #[wasm_bindgen(method, catch, js_name = fetch)]
+    pub fn fetch_with(this: &Stub, url: &str, init: &JsValue) -> Result<Promise, JsValue>;
+
+    /// `ctx` of an object.
+    pub type ObjectContext;
+
+    #[wasm_bindgen(method, getter)]
+    pub fn storage(this: &ObjectContext) -> Storage;
+
+    #[wasm_bindgen(method, catch, js_name = waitUntil)]
+    pub fn wait_until(this: &ObjectContext, promise: &Promise) -> Result<(), JsValue>;
+
+    pub type Storage;
+
+    #[wasm_bindgen(method, getter)]
+    pub fn sql(this: &Storage) -> Sql;
+
+    /// `at`: milliseconds since the epoch. Takes effect with the commit.
+    #[wasm_bindgen(method, catch, js_name = setAlarm)]
+    pub fn set_alarm(this: &Storage, at: f64) -> Result<Promise, JsValue>;
+
+    #[wasm_bindgen(method, catch, js_name = deleteAll)]
+    pub fn delete_all(this: &Storage) -> Result<Promise, JsValue>;
+
+    /// Rolls back if `body` throws.
+    #[wasm_bindgen(method, catch, js_name = transactionSync)]
+    pub fn transaction(
+        this: &Storage,
+        body: &mut dyn FnMut() -> Result<(), JsValue>,
+    ) -> Result<JsValue, JsValue>;
+
+    pub type Sql;
+
+    #[wasm_bindgen(method, catch, variadic)]
+    pub fn exec(this: &Sql, query: &JsString, bindings: &Array) -> Result<Cursor, JsValue>;
+
+    pub type Cursor;
+
+    #[wasm_bindgen(method, catch, js_name = toArray)]
+    pub fn to_array(this: &Cursor) -> Result<Array, JsValue>;
+
+    #[wasm_bindgen(js_namespace = Date, js_name = now)]
+    fn date_now() -> f64;
+
+    #[wasm_bindgen(js_namespace = Math, js_name = random)]
+    fn math_random() -> f64;
+
+    #[wasm_bindgen(js_namespace = console, js_name = error)]
+    pub fn log_error(text: &str);
+
+    #[wasm_bindgen(catch, js_name = setTimeout)]
+    pub fn set_timeout(handler: &js_sys::Function, ms: f64) -> Result<JsValue, JsValue>;
+
+    #[wasm_bindgen(js_name = clearTimeout)]
+    pub fn clear_timeout(handle: &JsValue);
+}
+
+/// The moment of the event that is being handled.
+pub fn now() -> Millis {
+    Millis::from_epoch(crate::fields::whole(date_now()))
+}
+
+/// A number that need not be secret.
+pub fn roll() -> u32 {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "`as` saturates, and the value is within 32 bits"
+    )]
+    let roll = (math_random() * f64::from(u32::MAX)) as u32;
+    roll
+}
+
+/// 128 random bits, fit for secrets.
+pub fn random() -> u128 {
+    let mut bytes = [0; 16];
+    if let Err(error) = getrandom::fill(&mut bytes) {
+        // Never go on with a guessable secret: no answer is safer.
+        log_error(&format!("no randomness: {error}"));
+        wasm_bindgen::throw_str("no randomness");
+    }
+    u128::from_be_bytes(bytes)
+}
+
+/// Makes the response in one crossing of the border.
+pub fn respond(answer: &HttpAnswer, request: RequestId) -> Result<Response, JsValue> {
+    let init = JSON::parse(&answer.init_json(request))?;
+    let init: &ResponseInit = init.unchecked_ref();
+    Response::new_with_opt_str_and_init(Some(&answer.body), init)
+}
+
+/// A property of an error or a row; `undefined` if there is none.
+pub fn property(value: &JsValue, name: &str) -> JsValue {
+    js_sys::Reflect::get(value, &name.into()).unwrap_or(JsValue::UNDEFINED)
+}

@@ -1,0 +1,232 @@
+//! The Durable Object of one source: lock calls, control calls, the alarm.
+//!
+//! The class is written out rather than derived: a lock call that needs no
+//! waiting is answered in the same turn, without a promise, and the answer is
+//! not copied on its way.
+
+use std::rc::{Rc, Weak};
+
+use futures_channel::oneshot::Receiver;
+use serde_json::json;
+use wasm_bindgen::prelude::*;
+use wasm_bindgen_futures::{JsFuture, future_to_promise};
+use web_sys::{AbortSignal, Request, Response, ResponseInit};
+use worker::Env;
+
+use super::js::{self, Namespace, ObjectContext};
+use super::turn::{Object, Source};
+use super::{Fault, operate};
+use crate::governor::command::{Acquire, Answer, Command, Reply};
+use crate::governor::ids::{AttemptId, RequestId, SlotSecret};
+use crate::governor::time::{Millis, Span};
+use crate::protocol::control::ControlCall;
+use crate::protocol::lock::{Caller, LockCall, Verb};
+use crate::wire::answer::{self, HttpAnswer};
+use crate::wire::problem::Problem;
+use crate::wire::request::Carrier;
+
+/// Says to the Worker: memory was lost, call again. Never reaches a caller.
+pub const AGAIN: u16 = 599;
+/// Says to the Worker: the key's family is dead here, for good. Never reaches a
+/// caller.
+pub const DEAD_KEY: u16 = 598;
+
+/// When the alarm is tried again after it failed.
+const ALARM_RETRY: Span = Span::from_seconds(1);
+
+#[wasm_bindgen(js_name = Source)]
+pub struct SourceObject(Rc<Object>);
+
+#[wasm_bindgen(js_class = Source)]
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "what JavaScript hands over is owned"
+)]
+impl SourceObject {
+    #[wasm_bindgen(constructor)]
+    pub fn new(context: ObjectContext, env: Env) -> Self {
+        let directory = js::property(env.as_ref(), "DIRECTORY");
+        let directory = directory
+            .is_object()
+            .then(|| directory.unchecked_into::<Namespace>());
+        let object = Rc::new(Object::new(context, directory));
+        let weak: Weak<Object> = Rc::downgrade(&object);
+        let ring = Closure::new(move || {
+            if let Some(object) = weak.upgrade() {
+                object.ring();
+            }
+        });
+        object.waiting.timer().on_ring(ring);
+        Self(object)
+    }
+
+    /// A response, or a promise of one.
+    pub fn fetch(&self, request: Request) -> Result<JsValue, JsValue> {
+        let url = request.url();
+        if let Some(call) = LockCall::from_url(&url) {
+            let id = call.caller.request;
+            return match lock(&self.0, call) {
+                Ok(Come::Answer(answer)) => js::respond(&answer, id).map(JsValue::from),
+                Ok(Come::DeadKey) => signal(DEAD_KEY),
+                Ok(Come::Waits(attempt, receiver)) => {
+                    let waits = wait(Rc::clone(&self.0), request.signal(), attempt, id, receiver);
+                    Ok(future_to_promise(waits).into())
+                }
+                Err(Fault) => signal(AGAIN),
+            };
+        }
+        if let Some(call) = ControlCall::from_url(&url) {
+            let object = Rc::clone(&self.0);
+            return Ok(future_to_promise(serve_control(object, request, call)).into());
+        }
+        js::respond(&Problem::not_found().into_answer(), RequestId(0)).map(JsValue::from)
+    }
+
+    pub fn alarm(&self) {
+        if self.0.alarm().is_err() {
+            // Retries of the platform are few; ours are not. If even this fails,
+            // a lease still ends with the next call.
+            let _ = self.0.store.arm(js::now().plus(ALARM_RETRY));
+        }
+    }
+}
+
+/// What a lock call comes to in its turn.
+enum Come {
+    Answer(HttpAnswer),
+    DeadKey,
+    Waits(AttemptId, Receiver<Answer>),
+}
+
+fn lock(object: &Object, call: LockCall) -> Result<Come, Fault> {
+    let now = js::now();
+    object.turn(now, |source| match source {
+        Some(source) if source.families.admits(call.caller.key) => {
+            if may_carry(source, call.caller.carrier) {
+                serve_verb(object, source, now, &call.caller, call.verb)
+            } else {
+                Ok(Come::Answer(Problem::bad_access_key().into_answer()))
+            }
+        }
+        _ => Ok(Come::DeadKey),
+    })
+}
+
+fn may_carry(source: &Source, carrier: Carrier) -> bool {
+    let access = &source.governor.settings().access;
+    match carrier {
+        Carrier::KeyHeader => true,
+        Carrier::Bearer => access.bearer,
+        Carrier::Swarmvia => access.swarmvia,
+    }
+}
+
+fn serve_verb(
+    object: &Object,
+    source: &mut Source,
+    now: Millis,
+    caller: &Caller,
+    verb: Verb,
+) -> Result<Come, Fault> {
+    let id = caller.request;
+    let (attempt, command) = match verb {
+        Verb::Check => return Ok(Come::Answer(HttpAnswer::json(200, &json!({})))),
+        // Nothing can have such an id.
+        Verb::Renew { slot: None } => return Ok(Come::Answer(answer::renew(None))),
+        Verb::Release { slot: None, .. } => return Ok(Come::Answer(answer::release(false))),
+        Verb::Renew { slot: Some(slot) } => (id.into(), Command::Renew { slot }),
+        Verb::Release {
+            slot: Some(slot),
+            report,
+        } => (id.into(), Command::Release { slot, report }),
+        Verb::Acquire {
+            attempt,
+            ip,
+            wait,
+            waited,
+        } => {
+            let acquire = Acquire {
+                request: id,
+                attempt,
+                key: caller.key,
+                ip,
+                wait,
+                waited,
+                secret: SlotSecret(js::random()),
+            };
+            (attempt, Command::Acquire(acquire))
+        }
+    };
+    match object.apply(source, now, command, |_| Vec::new())? {
+        Reply::Acquire(reply) => Ok(Come::Answer(answer::acquire(&reply, now, js::roll()))),
+        Reply::Renew(renewed) => Ok(Come::Answer(answer::renew(renewed))),
+        Reply::Release(released) => Ok(Come::Answer(answer::release(released))),
+        Reply::Queued => Ok(Come::Waits(attempt, object.waiting.add(id))),
+        Reply::Done => Err(Fault::because("no reply to a lock call", id)),
+    }
+}
+
+/// Waits for the answer to a queued acquire, and takes the caller out of the
+/// queue when it goes away.
+async fn wait(
+    object: Rc<Object>,
+    signal_of_caller: AbortSignal,
+    attempt: AttemptId,
+    request: RequestId,
+    receiver: Receiver<Answer>,
+) -> Result<JsValue, JsValue> {
+    let leaver = Rc::clone(&object);
+    let leave = Closure::<dyn FnMut()>::new(move || leave(&leaver, attempt, request));
+    let listener: &js_sys::Function = leave.as_ref().unchecked_ref();
+    signal_of_caller.add_event_listener_with_callback("abort", listener)?;
+    if signal_of_caller.aborted() {
+        self::leave(&object, attempt, request);
+    }
+    let answer = receiver.await;
+    signal_of_caller.remove_event_listener_with_callback("abort", listener)?;
+    match answer {
+        Ok(answer) => {
+            let http = answer::acquire(&answer, js::now(), js::roll());
+            js::respond(&http, request).map(JsValue::from)
+        }
+        // Memory was lost, or nobody is there to read this.
+        Err(_) => signal(AGAIN),
+    }
+}
+
+fn leave(object: &Object, attempt: AttemptId, request: RequestId) {
+    object.waiting.forget(request);
+    let now = js::now();
+    // A failure was logged; nobody is left to tell.
+    let _ = object.turn(now, |source| match source {
+        None => Ok(()),
+        Some(source) => {
+            let command = Command::Leave { attempt, request };
+            object
+                .apply(source, now, command, |_| Vec::new())
+                .map(|_| ())
+        }
+    });
+}
+
+async fn serve_control(
+    object: Rc<Object>,
+    request: Request,
+    call: ControlCall,
+) -> Result<JsValue, JsValue> {
+    let id = call.request;
+    // Awaited first: the turn that follows must not be interrupted.
+    let body = JsFuture::from(request.text()?).await?;
+    let body = body.as_string().unwrap_or_default();
+    match operate::serve(&object, call, &body).await {
+        Ok(answer) => js::respond(&answer, id).map(JsValue::from),
+        Err(Fault) => signal(AGAIN),
+    }
+}
+
+/// A bare status for the Worker.
+fn signal(status: u16) -> Result<JsValue, JsValue> {
+    let init = ResponseInit::new();
+    init.set_status(status);
+    Response::new_with_opt_str_and_init(None, &init).map(JsValue::from)
+}

@@ -1,0 +1,515 @@
+//! The governor of one source: what admits.
+//!
+//! [`Governor::apply`] is the only way in. A step runs, in this order: take
+//! back the leases that have ended, answer the waiters whose time is up, hand
+//! free slots to the head of the queue, serve the command, hand over again.
+//! After it, [`Governor::deadline`] is the one moment at which time alone
+//! changes something. No clock, no randomness, no storage: `now`, ids and
+//! secrets come in as arguments, and what must be kept goes out as effects.
+//!
+//! What holds after every step:
+//! - never more slots are granted at once than the limit in force;
+//! - nobody is overtaken: while anyone waits, nobody else is granted;
+//! - nobody waits while a slot is free and the gates are open;
+//! - in no window of 60 s are there more grants than the RPM limit;
+//! - a lease ends at its deadline and is never revived;
+//! - every waiter is answered by its deadline, once.
+//!
+//! The governor doesn't know who calls it: the lock API is one caller.
+
+mod audit;
+pub mod command;
+pub mod cooldown;
+pub mod ids;
+pub mod queue;
+pub mod ring;
+pub mod rpm;
+pub mod settings;
+pub mod slots;
+pub mod snapshot;
+pub mod time;
+
+use command::{
+    Acquire, Answer, Attempt, Command, Effect, Gauge, Grant, Outcome, Refusal, Renewed, Reply,
+    RpmGauge, SlotRow, Verdict,
+};
+use cooldown::Cooldown;
+use ids::{AttemptId, Ref, RequestId, SlotId};
+use queue::{Caller, Queue};
+use ring::Ring;
+use rpm::Rpm;
+use settings::Settings;
+use slots::{Renewal, Slot, Slots};
+use snapshot::Snapshot;
+use time::{Millis, Span};
+
+use crate::outcome::Report;
+
+/// What a command came to: the reply, and what the shell must do before it
+/// may give it.
+#[derive(Debug)]
+pub struct Step {
+    pub reply: Reply,
+    pub effects: Vec<Effect>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Governor {
+    settings: Settings,
+    /// The latest moment that it was told of: time never runs backwards here.
+    seen: Millis,
+    last: Ref,
+    slots: Slots,
+    queue: Queue,
+    rpm: Rpm,
+    cooldown: Cooldown,
+    ring: Ring,
+}
+
+impl Governor {
+    /// A new source, or one as it was persisted.
+    ///
+    /// # Errors
+    /// Says which invariant the persisted form breaks.
+    pub fn load(settings: Settings, snapshot: Snapshot) -> Result<Self, &'static str> {
+        let keep = settings.log.keep;
+        let mut governor = Self {
+            settings,
+            seen: snapshot.seen,
+            last: snapshot.last.unwrap_or(Ref(0)),
+            slots: Slots::default(),
+            queue: Queue::default(),
+            rpm: Rpm::default(),
+            cooldown: Cooldown::restored(snapshot.cooldown),
+            ring: Ring::restored(keep, snapshot.blocks, snapshot.next_row),
+        };
+        for slot in snapshot.held {
+            governor.slots.insert(slot);
+        }
+        for (at, count) in snapshot.window {
+            governor.rpm.mark(at, count);
+        }
+        governor.audit()?;
+        Ok(governor)
+    }
+
+    /// Does one thing at `now`. A moment before the last one counts as that.
+    pub fn apply(&mut self, now: Millis, command: Command) -> Step {
+        let now = now.max(self.seen);
+        self.seen = now;
+        let mut effects = Vec::new();
+        self.pass_time(now, &mut effects);
+        let reply = self.serve(now, command, &mut effects);
+        self.hand_over(now, &mut effects);
+        if let Some(rows) = self.ring.surplus(now, |row| self.slots.holds_row(row)) {
+            effects.push(Effect::Discard { rows });
+        }
+        Step { reply, effects }
+    }
+
+    /// The next moment at which time alone changes something.
+    pub fn deadline(&self) -> Option<Millis> {
+        let slot = self.slots.earliest_end();
+        let Some(waiter) = self.queue.earliest_deadline() else {
+            return slot;
+        };
+        let gate = self.closed(self.seen).map(|(_, opens_at)| opens_at);
+        [slot, Some(waiter), gate].into_iter().flatten().min()
+    }
+
+    /// When the first lease ends: what the alarm stands for.
+    pub fn earliest_lease_end(&self) -> Option<Millis> {
+        self.slots.earliest_end()
+    }
+
+    /// Whether anyone waits: then the deadline needs a timer, not just an alarm.
+    pub fn has_waiters(&self) -> bool {
+        !self.queue.is_empty()
+    }
+
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    pub fn gauge(&self) -> Gauge {
+        Gauge {
+            limit: self.limit(),
+            in_use: self.slots.in_use(),
+            depth: self.queue.depth(),
+            rpm: self.settings.rpm.limit.map(|limit| RpmGauge {
+                limit,
+                used: self.rpm.used(),
+            }),
+        }
+    }
+
+    /// Held slots in the order of their grants.
+    pub fn slots(&self) -> Vec<&Slot> {
+        self.slots.by_age()
+    }
+
+    /// When the cool-down opens, if it is closed.
+    pub fn cooldown(&self) -> Option<Millis> {
+        self.cooldown.opens_at(self.seen)
+    }
+
+    /// When the RPM gate opens, if it is closed.
+    pub fn rpm_opens_at(&self) -> Option<Millis> {
+        self.rpm.opens_at(self.settings.rpm.limit?)
+    }
+
+    /// The concurrency limit in force.
+    fn limit(&self) -> u32 {
+        self.settings.concurrency.limit
+    }
+
+    fn serve(&mut self, now: Millis, command: Command, effects: &mut Vec<Effect>) -> Reply {
+        match command {
+            Command::Acquire(acquire) => self.acquire(now, acquire, effects),
+            Command::Leave { attempt, request } => {
+                if let Some(caller) = self.queue.leave(attempt, request) {
+                    self.record_unserved(now, &caller, Outcome::Left, effects);
+                }
+                Reply::Done
+            }
+            Command::Renew { slot } => Reply::Renew(self.renew(now, slot, effects)),
+            Command::Release { slot, report } => {
+                Reply::Release(self.release(now, slot, &report, effects))
+            }
+            Command::Tick => Reply::Done,
+            Command::Configure(settings) => {
+                self.ring.set_keep(settings.log.keep);
+                self.settings = *settings;
+                Reply::Done
+            }
+            Command::Force { reference } => {
+                let row = self.slots.find_ref(reference).map(|slot| slot.row);
+                Reply::Release(row.is_some_and(|row| self.end(row, effects)))
+            }
+            Command::Dismiss { key } => {
+                let callers = self.queue.take_all(|caller| caller.key == key);
+                self.dismiss(now, &callers, effects);
+                Reply::Done
+            }
+            Command::Close => {
+                let callers = self.queue.take_all(|_| true);
+                self.dismiss(now, &callers, effects);
+                Reply::Done
+            }
+        }
+    }
+
+    /// Takes back ended leases, lets RPM marks go, answers waiters in time.
+    fn pass_time(&mut self, now: Millis, effects: &mut Vec<Effect>) {
+        while self.slots.expire(now).is_some() {}
+        self.rpm.forget(now);
+        // Whoever is past its deadline can't be granted any more; whoever is
+        // just at it is granted if it can be.
+        self.time_out(now.minus(Span::from_ms(1)), effects);
+        self.hand_over(now, effects);
+        self.time_out(now, effects);
+    }
+
+    fn time_out(&mut self, by: Millis, effects: &mut Vec<Effect>) {
+        while let Some(caller) = self.queue.expire(by) {
+            self.turn_away(self.seen, &caller, Verdict::TimedOut, effects);
+        }
+    }
+
+    fn dismiss(&mut self, now: Millis, callers: &[Caller], effects: &mut Vec<Effect>) {
+        for caller in callers {
+            self.turn_away(now, caller, Verdict::Dismissed, effects);
+        }
+    }
+
+    /// Gives free slots to the head of the queue while the gates are open.
+    fn hand_over(&mut self, now: Millis, effects: &mut Vec<Effect>) {
+        while !self.queue.is_empty() && self.has_free_slot() && self.closed(now).is_none() {
+            let Some(place) = self.queue.pop() else {
+                return;
+            };
+            let mut callers = place.callers.into_iter();
+            let Some(first) = callers.next() else {
+                continue;
+            };
+            let queued = now.since(first.arrived);
+            let request = first.request;
+            self.grant(now, place.attempt, &first, queued, effects);
+            let answer = self.granted(place.attempt, request, queued);
+            effects.extend(answer.map(|answer| Effect::Answer { request, answer }));
+            for caller in callers {
+                let queued = now.since(caller.arrived);
+                let request = caller.request;
+                self.record(now, &caller, Outcome::Granted, queued, None, effects);
+                let answer = self.granted(place.attempt, request, queued);
+                effects.extend(answer.map(|answer| Effect::Answer { request, answer }));
+            }
+        }
+    }
+
+    fn has_free_slot(&self) -> bool {
+        self.slots.in_use() < self.limit()
+    }
+
+    /// Which gate is closed, and when both are open again.
+    fn closed(&self, now: Millis) -> Option<(Outcome, Millis)> {
+        let cooldown = self.cooldown.opens_at(now);
+        let rpm = self.rpm_opens_at();
+        match (cooldown, rpm) {
+            (Some(cooldown), rpm) => Some((
+                Outcome::Cooldown,
+                rpm.map_or(cooldown, |rpm| rpm.max(cooldown)),
+            )),
+            (None, Some(rpm)) => Some((Outcome::Rpm, rpm)),
+            (None, None) => None,
+        }
+    }
+
+    fn acquire(&mut self, now: Millis, acquire: Acquire, effects: &mut Vec<Effect>) -> Reply {
+        let arrived = now.minus(acquire.waited);
+        let longest = self.settings.queue.timeout;
+        let deadline = arrived.plus(acquire.waited.plus(acquire.wait).min(longest));
+        let caller = Caller {
+            request: acquire.request,
+            key: acquire.key,
+            ip: acquire.ip,
+            arrived,
+            deadline,
+            secret: acquire.secret,
+        };
+        let waits = deadline > now;
+        let queued = acquire.waited;
+        if let Some(answer) = self.granted(acquire.attempt, caller.request, queued) {
+            // A retry inside the service has its log entry; a caller's repeat
+            // is an attempt of its own.
+            if matches!(&answer.verdict, Verdict::Granted(grant) if grant.replayed) {
+                self.record(now, &caller, Outcome::Granted, queued, None, effects);
+            }
+            return Reply::Acquire(answer);
+        }
+        if self.queue.of_attempt(acquire.attempt).is_some() {
+            if waits && self.queue.join(acquire.attempt, caller.clone()) {
+                return Reply::Queued;
+            }
+            return self.refuse(now, &caller, waits, effects);
+        }
+        let overtakes = !self.queue.is_empty();
+        if !overtakes && self.has_free_slot() && self.closed(now).is_none() {
+            let request = caller.request;
+            self.grant(now, acquire.attempt, &caller, queued, effects);
+            return match self.granted(acquire.attempt, request, queued) {
+                Some(answer) => Reply::Acquire(answer),
+                None => Reply::Done,
+            };
+        }
+        // Whoever is carried over had a place already.
+        let has_room =
+            self.queue.depth() < self.settings.queue.max_depth || !acquire.waited.is_zero();
+        if !waits || !has_room {
+            return self.refuse(now, &caller, waits, effects);
+        }
+        self.queue.push(acquire.attempt, caller);
+        Reply::Queued
+    }
+
+    /// Why an acquire is refused now, the first reason that applies.
+    fn refusal(&self, now: Millis, waits: bool) -> Refusal {
+        let earliest_end = self.slots.earliest_end();
+        if waits {
+            return Refusal::QueueFull { earliest_end };
+        }
+        match self.closed(now) {
+            Some((Outcome::Cooldown, opens_at)) => Refusal::Cooldown { opens_at },
+            Some((_, opens_at)) => Refusal::Rpm { opens_at },
+            None => Refusal::NoFreeSlot { earliest_end },
+        }
+    }
+
+    fn refuse(
+        &mut self,
+        now: Millis,
+        caller: &Caller,
+        waits: bool,
+        effects: &mut Vec<Effect>,
+    ) -> Reply {
+        let queued = now.since(caller.arrived);
+        let (outcome, verdict) = if !waits && !queued.is_zero() {
+            // Carried over, and its time ran out on the way.
+            (Outcome::QueueTimeout, Verdict::TimedOut)
+        } else {
+            let refusal = self.refusal(now, waits);
+            (refusal.into(), Verdict::Refused(refusal))
+        };
+        self.record(now, caller, outcome, queued, None, effects);
+        Reply::Acquire(self.answer(verdict, queued))
+    }
+
+    /// Takes a slot for the attempt and writes its row.
+    fn grant(
+        &mut self,
+        now: Millis,
+        attempt: AttemptId,
+        caller: &Caller,
+        queued: Span,
+        effects: &mut Vec<Effect>,
+    ) {
+        let lease = &self.settings.lease;
+        let request_deadline = now.plus(lease.request_timeout);
+        let lease_deadline = now.plus(lease.term).min(request_deadline);
+        let slot_row = SlotRow {
+            secret: caller.secret,
+            attempt,
+            lease_deadline,
+            request_deadline,
+        };
+        let row = self.record(
+            now,
+            caller,
+            Outcome::Granted,
+            queued,
+            Some(slot_row),
+            effects,
+        );
+        self.rpm.mark(now, 1);
+        self.slots.insert(Slot {
+            row,
+            reference: self.last,
+            secret: caller.secret,
+            attempt,
+            request: caller.request,
+            key: caller.key,
+            granted_at: now,
+            lease_deadline,
+            request_deadline,
+        });
+    }
+
+    /// The answer to `request` if its attempt holds a slot.
+    fn granted(&self, attempt: AttemptId, request: RequestId, queued: Span) -> Option<Answer> {
+        let slot = self.slots.of_attempt(attempt)?;
+        let lease = &self.settings.lease;
+        let grant = Grant {
+            slot: slot.id(),
+            lease_deadline: slot.lease_deadline,
+            request_deadline: slot.request_deadline,
+            term: lease.term,
+            renew_interval: lease.renew_interval,
+            replayed: slot.request != request,
+        };
+        Some(self.answer(Verdict::Granted(grant), queued))
+    }
+
+    fn answer(&self, verdict: Verdict, queued: Span) -> Answer {
+        Answer {
+            verdict,
+            queued,
+            gauge: self.gauge(),
+        }
+    }
+
+    fn renew(&mut self, now: Millis, id: SlotId, effects: &mut Vec<Effect>) -> Option<Renewed> {
+        let row = self.slots.find(id)?.row;
+        let term = self.settings.lease.term;
+        match self.slots.renew(row, now, term)? {
+            Renewal::Capped => Some(Renewed::Capped),
+            Renewal::Extended { deadline, moved } => {
+                if moved {
+                    effects.push(Effect::Extend {
+                        row,
+                        lease_deadline: deadline,
+                    });
+                }
+                Some(Renewed::Until(deadline))
+            }
+        }
+    }
+
+    fn release(
+        &mut self,
+        now: Millis,
+        id: SlotId,
+        report: &Report,
+        effects: &mut Vec<Effect>,
+    ) -> bool {
+        let Some(row) = self.slots.find(id).map(|slot| slot.row) else {
+            return false;
+        };
+        self.end(row, effects);
+        if let Some(span) = report.closes_gate_for()
+            && self.cooldown.close(now, span)
+        {
+            effects.push(Effect::Cooldown {
+                until: self.cooldown.opens_at(now),
+            });
+        }
+        true
+    }
+
+    /// The one way in which a held slot comes back before its lease ends.
+    fn end(&mut self, row: u32, effects: &mut Vec<Effect>) -> bool {
+        let ended = self.slots.remove(row).is_some();
+        if ended {
+            effects.push(Effect::End { row });
+        }
+        ended
+    }
+
+    /// Answers a caller that was taken out of the queue without a slot.
+    fn turn_away(
+        &mut self,
+        now: Millis,
+        caller: &Caller,
+        verdict: Verdict,
+        effects: &mut Vec<Effect>,
+    ) {
+        let outcome = match verdict {
+            Verdict::Dismissed => Outcome::Unauthorized,
+            _ => Outcome::QueueTimeout,
+        };
+        self.record_unserved(now, caller, outcome, effects);
+        effects.push(Effect::Answer {
+            request: caller.request,
+            answer: self.answer(verdict, now.since(caller.arrived)),
+        });
+    }
+
+    fn record_unserved(
+        &mut self,
+        now: Millis,
+        caller: &Caller,
+        outcome: Outcome,
+        effects: &mut Vec<Effect>,
+    ) {
+        let queued = now.since(caller.arrived);
+        self.record(now, caller, outcome, queued, None, effects);
+    }
+
+    /// Gives the attempt its ordinal and its row.
+    fn record(
+        &mut self,
+        now: Millis,
+        caller: &Caller,
+        outcome: Outcome,
+        queued: Span,
+        slot: Option<SlotRow>,
+        effects: &mut Vec<Effect>,
+    ) -> u32 {
+        self.last = Ref(self.last.0.saturating_add(1));
+        let slots = &self.slots;
+        let row = self
+            .ring
+            .allocate(now, slot.is_some(), |row| slots.holds_row(row));
+        effects.push(Effect::Record(Attempt {
+            row,
+            reference: self.last,
+            at: now,
+            request: caller.request,
+            key: caller.key,
+            ip: caller.ip.clone(),
+            outcome,
+            queued,
+            slot,
+        }));
+        row
+    }
+}

@@ -1,0 +1,161 @@
+//! The leases: who holds a slot, until when.
+//!
+//! Slots in use are the leases that stand here, counted and never kept beside
+//! them. A lower limit takes nothing away: it is debt, paid by releases. This
+//! module decides nothing about admission and never hands a slot on.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::ids::{AttemptId, KeyId, Ref, RequestId, SlotId, SlotSecret};
+use super::time::{Millis, Span};
+
+/// One held slot.
+#[derive(Clone, Debug)]
+pub struct Slot {
+    /// The row that holds it, and so its log entry and its RPM mark.
+    pub row: u32,
+    pub reference: Ref,
+    pub secret: SlotSecret,
+    pub attempt: AttemptId,
+    pub request: RequestId,
+    pub key: KeyId,
+    pub granted_at: Millis,
+    pub lease_deadline: Millis,
+    pub request_deadline: Millis,
+}
+
+impl Slot {
+    pub fn id(&self) -> SlotId {
+        SlotId {
+            row: self.row,
+            secret: self.secret,
+        }
+    }
+}
+
+/// What a renewal comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Renewal {
+    /// The lease now ends at `deadline`; `moved` unless it did so before.
+    Extended { deadline: Millis, moved: bool },
+    /// It already reaches the request deadline.
+    Capped,
+}
+
+/// All held slots of a source.
+#[derive(Clone, Debug, Default)]
+pub struct Slots {
+    held: BTreeMap<u32, Slot>,
+    ends: BTreeSet<(Millis, u32)>,
+    attempts: BTreeMap<AttemptId, u32>,
+}
+
+impl Slots {
+    pub fn in_use(&self) -> u32 {
+        u32::try_from(self.held.len()).unwrap_or(u32::MAX)
+    }
+
+    pub fn earliest_end(&self) -> Option<Millis> {
+        self.ends.first().map(|(end, _)| *end)
+    }
+
+    pub fn holds_row(&self, row: u32) -> bool {
+        self.held.contains_key(&row)
+    }
+
+    pub fn of_attempt(&self, attempt: AttemptId) -> Option<&Slot> {
+        self.held.get(self.attempts.get(&attempt)?)
+    }
+
+    /// The slot that `id` names, if it is held and the secret is right.
+    pub fn find(&self, id: SlotId) -> Option<&Slot> {
+        self.held
+            .get(&id.row)
+            .filter(|slot| slot.secret.matches(id.secret))
+    }
+
+    pub fn find_ref(&self, reference: Ref) -> Option<&Slot> {
+        self.held.values().find(|slot| slot.reference == reference)
+    }
+
+    /// Held slots in the order of their grants.
+    pub fn by_age(&self) -> Vec<&Slot> {
+        let mut all: Vec<&Slot> = self.held.values().collect();
+        all.sort_by_key(|slot| slot.reference);
+        all
+    }
+
+    pub fn insert(&mut self, slot: Slot) {
+        self.ends.insert((slot.lease_deadline, slot.row));
+        self.attempts.insert(slot.attempt, slot.row);
+        if let Some(displaced) = self.held.insert(slot.row, slot) {
+            // Can't be: a held row is never handed out again. Keep the indexes
+            // whole all the same; the audit reports it.
+            self.forget(&displaced);
+        }
+    }
+
+    /// Extends the lease to `now + term`, at most to the request deadline, and
+    /// never to an earlier moment than it has.
+    pub fn renew(&mut self, row: u32, now: Millis, term: Span) -> Option<Renewal> {
+        let slot = self.held.get_mut(&row)?;
+        if slot.lease_deadline >= slot.request_deadline {
+            return Some(Renewal::Capped);
+        }
+        let wanted = now.plus(term).min(slot.request_deadline);
+        let moved = wanted > slot.lease_deadline;
+        if moved {
+            self.ends.remove(&(slot.lease_deadline, row));
+            slot.lease_deadline = wanted;
+            self.ends.insert((wanted, row));
+        }
+        Some(Renewal::Extended {
+            deadline: slot.lease_deadline,
+            moved,
+        })
+    }
+
+    pub fn remove(&mut self, row: u32) -> Option<Slot> {
+        let slot = self.held.remove(&row)?;
+        self.forget(&slot);
+        Some(slot)
+    }
+
+    /// Takes back one slot whose lease has ended by `now`, the earliest first.
+    pub fn expire(&mut self, now: Millis) -> Option<Slot> {
+        let (end, row) = *self.ends.first()?;
+        if end > now {
+            return None;
+        }
+        self.remove(row)
+    }
+
+    fn forget(&mut self, slot: &Slot) {
+        self.ends.remove(&(slot.lease_deadline, slot.row));
+        if self.attempts.get(&slot.attempt) == Some(&slot.row) {
+            self.attempts.remove(&slot.attempt);
+        }
+    }
+
+    /// What must hold between the leases and their indexes.
+    ///
+    /// # Errors
+    /// Says what doesn't hold.
+    pub fn audit(&self) -> Result<(), &'static str> {
+        if self.ends.len() != self.held.len() || self.attempts.len() != self.held.len() {
+            return Err("a lease without its index, or an index without its lease");
+        }
+        for (row, slot) in &self.held {
+            if *row != slot.row || !self.ends.contains(&(slot.lease_deadline, *row)) {
+                return Err("a lease is indexed under another end");
+            }
+            if self.attempts.get(&slot.attempt) != Some(row) {
+                return Err("an attempt leads to another slot");
+            }
+            if slot.lease_deadline > slot.request_deadline {
+                return Err("a lease outlives its request deadline");
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,282 @@
+//! Control calls on their way from the Worker to a source's object.
+
+use super::{Query, Url};
+use crate::fields::FieldError;
+use crate::governor::ids::{KeyId, Ref, RequestId, Version};
+use crate::governor::time::Millis;
+
+const BASE: &str = "http://source/v1/control/";
+
+/// One control call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ControlCall {
+    pub request: RequestId,
+    pub action: Action,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// The settings come as the body; `version` is theirs if they are taken.
+    Put {
+        source: String,
+        version: Version,
+        condition: Condition,
+    },
+    Show,
+    Delete,
+    Slots {
+        limit: u32,
+        after: Option<Ref>,
+    },
+    Force {
+        reference: Ref,
+    },
+    /// The name comes as the body, if there is one.
+    Mint {
+        key: KeyId,
+        expires_at: Millis,
+    },
+    Keys {
+        limit: u32,
+        after: Option<KeyId>,
+    },
+    Revoke {
+        key: KeyId,
+    },
+}
+
+impl Action {
+    /// Whether doing it twice is as doing it once, but for the answer.
+    pub const fn is_repeatable(&self) -> bool {
+        !matches!(self, Self::Mint { .. } | Self::Put { .. } | Self::Delete)
+    }
+}
+
+/// What must hold before settings are replaced: `If-Match`, `If-None-Match`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Condition {
+    /// `If-Match: *`, or a version that stands.
+    pub matches: Option<Matches>,
+    /// `If-None-Match: *`: only create.
+    pub is_new: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Matches {
+    Any,
+    /// One of these; none of them where the header held no version of ours.
+    OneOf(Vec<Version>),
+}
+
+impl Condition {
+    /// Reads the two headers. What is no version of ours matches nothing.
+    ///
+    /// # Errors
+    /// If `If-None-Match` is anything but `*`: it would guard nothing.
+    pub fn parse(if_match: Option<&str>, if_none_match: Option<&str>) -> Result<Self, FieldError> {
+        if if_none_match.is_some_and(|value| value.trim() != "*") {
+            let message = "If-None-Match can only be * here, to create and never replace.";
+            return Err(FieldError::new("If-None-Match", message));
+        }
+        Ok(Self {
+            matches: if_match.map(|value| match value.trim() {
+                "*" => Matches::Any,
+                list => Matches::OneOf(list.split(',').filter_map(version).collect()),
+            }),
+            is_new: if_none_match.is_some(),
+        })
+    }
+
+    /// `standing`: the version of the source; `None` if there is no source.
+    pub fn holds(&self, standing: Option<Version>) -> bool {
+        let matches = match &self.matches {
+            None => true,
+            Some(Matches::Any) => standing.is_some(),
+            Some(Matches::OneOf(versions)) => {
+                standing.is_some_and(|standing| versions.contains(&standing))
+            }
+        };
+        matches && !(self.is_new && standing.is_some())
+    }
+}
+
+/// An entity tag as we write it. One that was weakened on the way, as happens
+/// where an answer is compressed, still names its version.
+fn version(tag: &str) -> Option<Version> {
+    let tag = tag.trim();
+    tag.strip_prefix("W/")
+        .unwrap_or(tag)
+        .strip_prefix('"')?
+        .strip_suffix('"')?
+        .parse()
+        .ok()
+}
+
+impl ControlCall {
+    pub fn to_url(&self) -> String {
+        let path = match self.action {
+            Action::Put { .. } => "put",
+            Action::Show => "show",
+            Action::Delete => "delete",
+            Action::Slots { .. } => "slots",
+            Action::Force { .. } => "force",
+            Action::Mint { .. } => "mint",
+            Action::Keys { .. } => "keys",
+            Action::Revoke { .. } => "revoke",
+        };
+        let url = Url::new(BASE, path).put("request", &self.request);
+        let url = match &self.action {
+            Action::Put {
+                source,
+                version,
+                condition,
+            } => {
+                let matches = condition.matches.as_ref().map(|matches| match matches {
+                    Matches::Any => "*".to_owned(),
+                    Matches::OneOf(versions) => versions
+                        .iter()
+                        .map(ToString::to_string)
+                        .collect::<Vec<_>>()
+                        .join(","),
+                });
+                url.put("source", source)
+                    .put("version", version)
+                    .put_some("matches", matches.as_ref())
+                    .put("isNew", &condition.is_new)
+            }
+            Action::Slots { limit, after } => {
+                url.put("limit", limit).put_some("after", after.as_ref())
+            }
+            Action::Keys { limit, after } => {
+                url.put("limit", limit).put_some("after", after.as_ref())
+            }
+            Action::Force { reference } => url.put("ref", reference),
+            Action::Mint { key, expires_at } => {
+                url.put("key", key).put("expiresAt", &expires_at.epoch_ms())
+            }
+            Action::Revoke { key } => url.put("key", key),
+            Action::Show | Action::Delete => url,
+        };
+        url.0
+    }
+
+    /// `None` if the URL is no control call.
+    pub fn from_url(url: &str) -> Option<Self> {
+        let (path, query) = Query::of(url, BASE)?;
+        let action = match path {
+            "put" => Action::Put {
+                source: query.text("source")?.to_owned(),
+                version: query.parse("version")?,
+                condition: Condition {
+                    matches: query.text("matches").map(|text| match text {
+                        "*" => Matches::Any,
+                        list => {
+                            Matches::OneOf(list.split(',').filter_map(|v| v.parse().ok()).collect())
+                        }
+                    }),
+                    is_new: query.parse("isNew")?,
+                },
+            },
+            "show" => Action::Show,
+            "delete" => Action::Delete,
+            "slots" => Action::Slots {
+                limit: query.parse("limit")?,
+                after: query.parse("after"),
+            },
+            "force" => Action::Force {
+                reference: query.parse("ref")?,
+            },
+            "mint" => Action::Mint {
+                key: query.parse("key")?,
+                expires_at: Millis::from_epoch(query.parse("expiresAt")?),
+            },
+            "keys" => Action::Keys {
+                limit: query.parse("limit")?,
+                after: query.parse("after"),
+            },
+            "revoke" => Action::Revoke {
+                key: query.parse("key")?,
+            },
+            _ => return None,
+        };
+        let request = query.parse("request")?;
+        Some(Self { request, action })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_call_survives_its_url() {
+        let one_of = |versions: &[u64]| {
+            Some(Matches::OneOf(
+                versions.iter().copied().map(Version).collect(),
+            ))
+        };
+        let mut actions = vec![
+            Action::Show,
+            Action::Delete,
+            Action::Slots {
+                limit: 5,
+                after: None,
+            },
+            Action::Slots {
+                limit: 5,
+                after: Some(Ref(7)),
+            },
+            Action::Force { reference: Ref(9) },
+            Action::Mint {
+                key: KeyId(1),
+                expires_at: Millis::from_epoch(2),
+            },
+            Action::Keys {
+                limit: 5,
+                after: Some(KeyId(7)),
+            },
+            Action::Revoke { key: KeyId(3) },
+        ];
+        for matches in [None, Some(Matches::Any), one_of(&[]), one_of(&[1, 2])] {
+            actions.push(Action::Put {
+                source: "demo".into(),
+                version: Version(4),
+                condition: Condition {
+                    matches,
+                    is_new: true,
+                },
+            });
+        }
+        for action in actions {
+            let call = ControlCall {
+                request: RequestId(8),
+                action,
+            };
+            assert_eq!(ControlCall::from_url(&call.to_url()).as_ref(), Some(&call));
+        }
+    }
+
+    #[test]
+    fn conditions_guard_against_lost_updates() {
+        let tag = format!("\"{}\"", Version(5));
+        let weak = format!("W/{tag}");
+        assert!(Condition::parse(None, Some(&tag)).is_err());
+        for (if_match, if_none_match, standing, holds) in [
+            (None, None, None, true),
+            (None, None, Some(5), true),
+            (Some("*"), None, Some(5), true),
+            (Some("*"), None, None, false),
+            (Some(tag.as_str()), None, Some(5), true),
+            (Some(weak.as_str()), None, Some(5), true),
+            (Some(tag.as_str()), None, Some(6), false),
+            (Some(tag.as_str()), None, None, false),
+            (Some("\"x\", W/\"y\""), None, Some(5), false),
+            (None, Some("*"), None, true),
+            (None, Some("*"), Some(5), false),
+        ] {
+            let condition = Condition::parse(if_match, if_none_match).unwrap();
+            let name = format!("{if_match:?} {if_none_match:?} {standing:?}");
+            assert_eq!(condition.holds(standing.map(Version)), holds, "{name}");
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! Lock calls on their way from the Worker to a source's object.
+
+use super::{Query, Url};
+use crate::governor::ids::{AttemptId, KeyId, RequestId, SlotId};
+use crate::governor::time::Span;
+use crate::outcome::Report;
+use crate::wire::request::Carrier;
+
+const BASE: &str = "http://source/v1/lock/";
+
+/// Who calls, as far as the door could tell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Caller {
+    pub request: RequestId,
+    pub key: KeyId,
+    pub carrier: Carrier,
+}
+
+/// One lock call on its way to the object.
+#[derive(Clone, Debug)]
+pub struct LockCall {
+    pub caller: Caller,
+    pub verb: Verb,
+}
+
+#[derive(Clone, Debug)]
+pub enum Verb {
+    Acquire {
+        attempt: AttemptId,
+        ip: Option<Box<str>>,
+        wait: Span,
+        waited: Span,
+    },
+    /// `None`: what stood in the path can't be a slot id.
+    Renew { slot: Option<SlotId> },
+    Release {
+        slot: Option<SlotId>,
+        report: Report,
+    },
+    /// Is this caller let in? Asked before a body is refused.
+    Check,
+}
+
+impl LockCall {
+    pub fn to_url(&self) -> String {
+        let path = match self.verb {
+            Verb::Acquire { .. } => "acquire",
+            Verb::Renew { .. } => "renew",
+            Verb::Release { .. } => "release",
+            Verb::Check => "check",
+        };
+        let caller = &self.caller;
+        let url = Url::new(BASE, path)
+            .put("request", &caller.request)
+            .put("key", &caller.key)
+            .put("carrier", &carrier_word(caller.carrier));
+        let url = match &self.verb {
+            Verb::Acquire {
+                attempt,
+                ip,
+                wait,
+                waited,
+            } => url
+                .put("attempt", attempt)
+                .put("wait", &wait.ms())
+                .put("waited", &waited.ms())
+                .put_some("ip", ip.as_ref()),
+            Verb::Renew { slot } => url.put_some("slot", slot.as_ref()),
+            Verb::Release { slot, report } => url
+                .put_some("slot", slot.as_ref())
+                .put_some("status", report.status.as_ref())
+                .put_some("throttled", report.throttled.as_ref())
+                .put_some("retryAfter", report.retry_after.map(Span::ms).as_ref()),
+            Verb::Check => url,
+        };
+        url.0
+    }
+
+    /// `None` if the URL is no lock call.
+    pub fn from_url(url: &str) -> Option<Self> {
+        let (verb, query) = Query::of(url, BASE)?;
+        let caller = Caller {
+            request: query.parse("request")?,
+            key: query.parse("key")?,
+            carrier: carrier(query.text("carrier")?)?,
+        };
+        let verb = match verb {
+            "acquire" => Verb::Acquire {
+                attempt: query.parse("attempt")?,
+                ip: query.text("ip").map(Box::from),
+                wait: Span::from_ms(query.parse("wait")?),
+                waited: Span::from_ms(query.parse("waited")?),
+            },
+            "renew" => Verb::Renew {
+                slot: query.parse("slot"),
+            },
+            "release" => Verb::Release {
+                slot: query.parse("slot"),
+                report: Report {
+                    status: query.parse("status"),
+                    throttled: query.parse("throttled"),
+                    retry_after: query.parse("retryAfter").map(Span::from_ms),
+                },
+            },
+            "check" => Verb::Check,
+            _ => return None,
+        };
+        Some(Self { caller, verb })
+    }
+}
+
+fn carrier_word(carrier: Carrier) -> &'static str {
+    match carrier {
+        Carrier::KeyHeader => "header",
+        Carrier::Bearer => "bearer",
+        Carrier::Swarmvia => "swarmvia",
+    }
+}
+
+fn carrier(word: &str) -> Option<Carrier> {
+    [Carrier::KeyHeader, Carrier::Bearer, Carrier::Swarmvia]
+        .into_iter()
+        .find(|carrier| carrier_word(*carrier) == word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::governor::ids::SlotSecret;
+
+    fn round_trip(verb: Verb) -> String {
+        let call = LockCall {
+            caller: Caller {
+                request: RequestId(1),
+                key: KeyId(2),
+                carrier: Carrier::Swarmvia,
+            },
+            verb,
+        };
+        let url = call.to_url();
+        let back = LockCall::from_url(&url).expect("what is written can be read");
+        assert_eq!(format!("{call:?}"), format!("{back:?}"));
+        assert_eq!(back.to_url(), url);
+        url
+    }
+
+    #[test]
+    fn every_call_survives_its_url() {
+        let slot = Some(SlotId {
+            row: 3,
+            secret: SlotSecret(4),
+        });
+        round_trip(Verb::Check);
+        round_trip(Verb::Renew { slot });
+        round_trip(Verb::Renew { slot: None });
+        round_trip(Verb::Release {
+            slot,
+            report: Report::default(),
+        });
+        let report = Report {
+            status: Some(429),
+            throttled: Some(2),
+            retry_after: Some(Span::from_ms(7)),
+        };
+        round_trip(Verb::Release { slot: None, report });
+        let (wait, waited) = (Span::from_ms(5), Span::from_ms(6));
+        for ip in [None, Some("2001:db8::1".into())] {
+            round_trip(Verb::Acquire {
+                attempt: AttemptId(9),
+                ip,
+                wait,
+                waited,
+            });
+        }
+    }
+
+    #[test]
+    fn the_form_is_pinned() {
+        let verb = Verb::Acquire {
+            attempt: AttemptId(9),
+            ip: Some("127.0.0.1".into()),
+            wait: Span::from_ms(5),
+            waited: Span::ZERO,
+        };
+        // Workers and objects of two versions meet during a deploy: changing
+        // this breaks calls in flight.
+        assert_eq!(
+            round_trip(verb),
+            "http://source/v1/lock/acquire?request=00000000000000000000000000000001&key=0000000000000002\
+             &carrier=swarmvia&attempt=00000000000000000000000000000009&wait=5&waited=0&ip=127.0.0.1"
+        );
+    }
+
+    #[test]
+    fn what_is_unknown_is_ignored_and_what_is_missing_is_no_call() {
+        let url = round_trip(Verb::Check);
+        assert!(LockCall::from_url(&format!("{url}&new=1")).is_some());
+        assert!(LockCall::from_url(&url.replace("key=", "kex=")).is_none());
+        assert!(LockCall::from_url(&url.replace("check", "chuck")).is_none());
+    }
+}

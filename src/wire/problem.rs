@@ -1,0 +1,175 @@
+//! Errors as callers see them: a status, a word, one plain sentence that says
+//! what to do. Detail that helps only us is never in here.
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value};
+
+use super::answer::HttpAnswer;
+use crate::fields::FieldError;
+use crate::governor::time::Span;
+
+/// The `error` word of a body, with its status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    InvalidRequest,
+    Unauthorized,
+    /// 403: also `unauthorized` on the wire.
+    Forbidden,
+    NotFound,
+    MethodNotAllowed,
+    Capped,
+    TooManyKeys,
+    PreconditionFailed,
+    PayloadTooLarge,
+    TooManyRequests,
+    Unavailable,
+    QueueTimeout,
+}
+
+impl Kind {
+    pub const fn status(self) -> u16 {
+        match self {
+            Self::InvalidRequest => 400,
+            Self::Unauthorized => 401,
+            Self::Forbidden => 403,
+            Self::NotFound => 404,
+            Self::MethodNotAllowed => 405,
+            Self::Capped | Self::TooManyKeys => 409,
+            Self::PreconditionFailed => 412,
+            Self::PayloadTooLarge => 413,
+            Self::TooManyRequests => 429,
+            Self::Unavailable => 503,
+            Self::QueueTimeout => 504,
+        }
+    }
+
+    const fn word(self) -> &'static str {
+        match self {
+            Self::InvalidRequest => "invalid_request",
+            Self::Unauthorized | Self::Forbidden => "unauthorized",
+            Self::NotFound => "not_found",
+            Self::MethodNotAllowed => "method_not_allowed",
+            Self::Capped => "capped",
+            Self::TooManyKeys => "too_many_keys",
+            Self::PreconditionFailed => "precondition_failed",
+            Self::PayloadTooLarge => "payload_too_large",
+            Self::TooManyRequests => "too_many_requests",
+            Self::Unavailable => "unavailable",
+            Self::QueueTimeout => "queue_timeout",
+        }
+    }
+}
+
+/// An error on its way to a caller.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    pub kind: Kind,
+    pub message: Cow<'static, str>,
+    pub field: Option<String>,
+    pub reason: Option<&'static str>,
+    /// The exact moment to come back at, where it is known.
+    pub retry_after: Option<Span>,
+    pub headers: Vec<(&'static str, String)>,
+}
+
+impl Problem {
+    pub fn new(kind: Kind, message: impl Into<Cow<'static, str>>) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+            field: None,
+            reason: None,
+            retry_after: None,
+            headers: Vec::new(),
+        }
+    }
+
+    #[must_use]
+    pub fn with_header(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.headers.push((name, value.into()));
+        self
+    }
+
+    pub fn not_found() -> Self {
+        Self::new(
+            Kind::NotFound,
+            "There is no such route on this host; see /openapi.json.",
+        )
+    }
+
+    /// `allow`: the methods of the route, as the header lists them.
+    pub fn method_not_allowed(allow: &'static str) -> Self {
+        let message = format!("This route takes {allow} only; use that method.");
+        Self::new(Kind::MethodNotAllowed, message).with_header("Allow", allow)
+    }
+
+    /// The same for every reason, so that nothing can be learned from it.
+    pub fn bad_access_key() -> Self {
+        Self::new(
+            Kind::Unauthorized,
+            "Present a live access key of this source, for instance as X-Swarmvia-Key.",
+        )
+        .with_header(
+            "WWW-Authenticate",
+            "Swarmvia realm=\"locks\", Bearer realm=\"locks\"",
+        )
+    }
+
+    pub fn bad_admin_token() -> Self {
+        Self::new(
+            Kind::Unauthorized,
+            "Present the admin token of this deployment as Authorization: Bearer.",
+        )
+        .with_header("WWW-Authenticate", "Bearer realm=\"control\"")
+    }
+
+    pub fn payload_too_large() -> Self {
+        Self::new(
+            Kind::PayloadTooLarge,
+            "The body is over 64 KiB; send a shorter one.",
+        )
+    }
+
+    /// `seconds`: after how long a retry is likely to work.
+    pub fn unavailable(seconds: u32) -> Self {
+        Self::new(
+            Kind::Unavailable,
+            "The source could not answer; try again after Retry-After.",
+        )
+        .with_header("Retry-After", seconds.max(1).to_string())
+    }
+
+    /// A secret of the deployment is missing or malformed; `what` says which.
+    pub fn misconfigured(what: &'static str) -> Self {
+        Self::new(Kind::Unavailable, what).with_header("Retry-After", "60")
+    }
+
+    pub fn into_answer(self) -> HttpAnswer {
+        let mut body = Map::new();
+        body.insert("error".into(), self.kind.word().into());
+        if let Some(reason) = self.reason {
+            body.insert("reason".into(), reason.into());
+        }
+        body.insert("message".into(), self.message.into());
+        if let Some(field) = self.field {
+            body.insert("field".into(), field.into());
+        }
+        if let Some(span) = self.retry_after {
+            body.insert("retryAfterMs".into(), span.ms().into());
+        }
+        HttpAnswer {
+            status: self.kind.status(),
+            headers: self.headers,
+            body: Value::Object(body).to_string(),
+        }
+    }
+}
+
+impl From<FieldError> for Problem {
+    fn from(error: FieldError) -> Self {
+        let mut problem = Self::new(Kind::InvalidRequest, error.message);
+        problem.field = Some(error.field).filter(|field| !field.is_empty());
+        problem
+    }
+}

@@ -1,0 +1,270 @@
+//! Hosts, paths and methods: which route a request means.
+//!
+//! Paths are matched as they came: a percent-encoded name is no name. Nothing
+//! here looks at credentials or bodies.
+
+use super::problem::Problem;
+
+/// Which hosts carry the API, and under which domain sources have their own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hosts {
+    api: Vec<String>,
+    source_domain: String,
+}
+
+impl Hosts {
+    /// `api`: a comma-separated list of host names, without ports.
+    pub fn parse(api: &str, source_domain: &str) -> Self {
+        let lower = |name: &str| name.trim().to_ascii_lowercase();
+        Self {
+            api: api
+                .split(',')
+                .map(lower)
+                .filter(|name| !name.is_empty())
+                .collect(),
+            source_domain: lower(source_domain),
+        }
+    }
+
+    fn is_api(&self, host: &str) -> bool {
+        self.api.iter().any(|api| api.eq_ignore_ascii_case(host))
+    }
+
+    /// Whether a source of this name would have an API host as its own.
+    pub fn reserves(&self, source: &str) -> bool {
+        self.is_api(&format!("{source}.{}", self.source_domain))
+    }
+}
+
+/// What a request means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Route<'a> {
+    Lock { source: &'a str, verb: Verb<'a> },
+    Control(Control<'a>),
+    Health,
+    OpenApi,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verb<'a> {
+    Acquire,
+    /// The slot id as it stands in the path; it may be none.
+    Renew(&'a str),
+    Release(&'a str),
+}
+
+/// Routes for operators.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Control<'a> {
+    ListSources,
+    PutSource(&'a str),
+    ShowSource(&'a str),
+    DeleteSource(&'a str),
+    ListSlots(&'a str),
+    ForceRelease { source: &'a str, reference: &'a str },
+    MintKey(&'a str),
+    ListKeys(&'a str),
+    RevokeKey { source: &'a str, key: &'a str },
+}
+
+/// The parts of a URL that matter here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Target<'a> {
+    pub host: &'a str,
+    pub path: &'a str,
+    /// Without the question mark.
+    pub query: &'a str,
+}
+
+impl<'a> Target<'a> {
+    /// Takes a URL apart that a URL parser has written.
+    pub fn of_url(url: &'a str) -> Self {
+        let (_, rest) = url.split_once("://").unwrap_or(("", url));
+        let rest = rest.split('#').next().unwrap_or_default();
+        let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let (authority, path) = match rest.find('/') {
+            Some(at) => rest.split_at(at),
+            None => (rest, "/"),
+        };
+        let authority = authority.rsplit('@').next().unwrap_or(authority);
+        let host = match authority.rsplit_once(':') {
+            Some((host, port)) if port.bytes().all(|b| b.is_ascii_digit()) => host,
+            _ => authority,
+        };
+        Self { host, path, query }
+    }
+}
+
+/// A DNS label: what a source may be called.
+pub fn is_source_name(name: &str) -> bool {
+    let inner = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
+    let bytes = name.as_bytes();
+    let ends = bytes.first().zip(bytes.last());
+    bytes.len() <= 63
+        && ends.is_some_and(|(first, last)| inner(*first) && inner(*last))
+        && bytes.iter().all(|b| inner(*b) || *b == b'-')
+}
+
+/// Finds the route of a request.
+///
+/// # Errors
+/// 404 on a host or path that is no route, 405 with `Allow` on a method that
+/// the route does not take.
+pub fn route<'a>(hosts: &Hosts, target: &Target<'a>, method: &str) -> Result<Route<'a>, Problem> {
+    // A source's own host carries proxy traffic, which is not built yet; there
+    // and elsewhere nothing is found.
+    if !hosts.is_api(target.host) {
+        return Err(Problem::not_found());
+    }
+    let mut segments = target.path.split('/');
+    segments.next();
+    let mut parts = [""; 6];
+    let mut count: usize = 0;
+    for segment in segments {
+        *parts.get_mut(count).ok_or_else(Problem::not_found)? = segment;
+        count = count.saturating_add(1);
+    }
+    let path = parts.get(..count).unwrap_or_default();
+    if let ["pools", source, ..] = path
+        && !is_source_name(source)
+    {
+        return Err(Problem::not_found());
+    }
+    match *path {
+        ["healthz"] => only(method, "GET", Route::Health),
+        ["openapi.json"] => only(method, "GET", Route::OpenApi),
+        ["pools", source, "lock", "acquire"] => lock(method, source, Verb::Acquire),
+        ["pools", source, "lock", slot, "renew"] if !slot.is_empty() => {
+            lock(method, source, Verb::Renew(slot))
+        }
+        ["pools", source, "lock", slot, "release"] if !slot.is_empty() => {
+            lock(method, source, Verb::Release(slot))
+        }
+        ref path => control(path, method).map(Route::Control),
+    }
+}
+
+fn only<T>(method: &str, allowed: &'static str, route: T) -> Result<T, Problem> {
+    if method == allowed {
+        Ok(route)
+    } else {
+        Err(Problem::method_not_allowed(allowed))
+    }
+}
+
+fn lock<'a>(method: &str, source: &'a str, verb: Verb<'a>) -> Result<Route<'a>, Problem> {
+    only(method, "POST", Route::Lock { source, verb })
+}
+
+fn control<'a>(path: &[&'a str], method: &str) -> Result<Control<'a>, Problem> {
+    match *path {
+        ["pools"] => only(method, "GET", Control::ListSources),
+        ["pools", source] => match method {
+            "GET" => Ok(Control::ShowSource(source)),
+            "PUT" => Ok(Control::PutSource(source)),
+            "DELETE" => Ok(Control::DeleteSource(source)),
+            _ => Err(Problem::method_not_allowed("GET, PUT, DELETE")),
+        },
+        ["pools", source, "slots"] => only(method, "GET", Control::ListSlots(source)),
+        ["pools", source, "slots", reference] if !reference.is_empty() => only(
+            method,
+            "DELETE",
+            Control::ForceRelease { source, reference },
+        ),
+        ["pools", source, "keys"] => match method {
+            "GET" => Ok(Control::ListKeys(source)),
+            "POST" => Ok(Control::MintKey(source)),
+            _ => Err(Problem::method_not_allowed("GET, POST")),
+        },
+        ["pools", source, "keys", key] if !key.is_empty() => {
+            only(method, "DELETE", Control::RevokeKey { source, key })
+        }
+        _ => Err(Problem::not_found()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn status(url: &str, method: &str) -> u16 {
+        let hosts = Hosts::parse("api.swarmvia.cloud, LOCALHOST", "swarmvia.cloud");
+        match route(&hosts, &Target::of_url(url), method) {
+            Ok(_) => 200,
+            Err(problem) => problem.kind.status(),
+        }
+    }
+
+    #[test]
+    fn routes_are_matched_as_they_came() {
+        for (method, path, expected) in [
+            ("POST", "/pools/a/lock/acquire", 200),
+            ("POST", "/pools/a/lock/acquire?x=1", 200),
+            ("POST", "/pools/a/lock/xyz/renew", 200),
+            ("POST", "/pools/a/lock/xyz/release", 200),
+            ("GET", "/pools/a/lock/acquire", 405),
+            ("OPTIONS", "/pools/a/lock/x/renew", 405),
+            ("POST", "/pools/a/lock/acquire/", 404),
+            ("POST", "/pools//lock/acquire", 404),
+            ("POST", "/pools/a/lock//renew", 404),
+            ("POST", "//pools/a/lock/acquire", 404),
+            ("POST", "/pools/a/lock/x/y/renew", 404),
+            ("POST", "/pools/A/lock/acquire", 404),
+            ("POST", "/pools/%61/lock/acquire", 404),
+            ("POST", "/pools/a_b/lock/acquire", 404),
+            ("POST", "/pools/-a/lock/acquire", 404),
+            ("PATCH", "/pools/a", 405),
+            ("GET", "/pools", 200),
+            ("GET", "/pools/", 404),
+            ("GET", "/pools/a/nothing", 404),
+            ("GET", "/healthz", 200),
+            ("POST", "/healthz", 405),
+            ("GET", "/", 404),
+            ("GET", "", 404),
+        ] {
+            let url = format!("https://api.swarmvia.cloud{path}");
+            assert_eq!(status(&url, method), expected, "{method} {path}");
+        }
+    }
+
+    #[test]
+    fn lock_routes_live_on_the_api_hosts_only() {
+        for (host, expected) in [
+            ("api.swarmvia.cloud", 200),
+            ("API.swarmvia.cloud:443", 200),
+            ("localhost:8787", 200),
+            ("demo.swarmvia.cloud", 404),
+            ("swarmvia.cloud", 404),
+            ("api.swarmvia.cloud.evil.example", 404),
+            ("127.0.0.1", 404),
+        ] {
+            let url = format!("http://{host}/pools/demo/lock/acquire");
+            assert_eq!(status(&url, "POST"), expected, "{host}");
+        }
+    }
+
+    #[test]
+    fn a_source_name_is_a_dns_label() {
+        for good in ["a", "0", "a-b", &"x".repeat(63)] {
+            assert!(is_source_name(good), "{good}");
+        }
+        for bad in ["", "-", "a-", "-a", "A", "a.b", "ä", "a b", &"x".repeat(64)] {
+            assert!(!is_source_name(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn an_api_hosts_own_label_is_reserved() {
+        let hosts = Hosts::parse("api.swarmvia.cloud,localhost", "swarmvia.cloud");
+        assert!(hosts.reserves("api"));
+        assert!(!hosts.reserves("apis"));
+        assert!(!hosts.reserves("localhost"));
+    }
+
+    #[test]
+    fn a_405_says_what_is_allowed() {
+        let hosts = Hosts::parse("h", "d");
+        let problem = route(&hosts, &Target::of_url("http://h/pools/a"), "POST").unwrap_err();
+        assert_eq!(problem.headers, [("Allow", "GET, PUT, DELETE".to_owned())]);
+    }
+}

@@ -1,0 +1,293 @@
+//! Someone who sees only commands, replies and effects, keeps their own books
+//! by the contract, and objects to the first thing that doesn't agree.
+
+mod effects;
+mod replies;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use swarmvia_locks::governor::Governor;
+use swarmvia_locks::governor::Step;
+use swarmvia_locks::governor::command::{Attempt, Command, Gauge, Reply, RpmGauge};
+use swarmvia_locks::governor::ids::{AttemptId, KeyId, RequestId, SlotId};
+use swarmvia_locks::governor::ring::BLOCK;
+use swarmvia_locks::governor::settings::Settings;
+use swarmvia_locks::governor::time::{Millis, Span};
+
+use super::START;
+
+const MINUTE: Span = Span::from_seconds(60);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Held {
+    pub row: u32,
+    pub secret: u128,
+    pub reference: u64,
+    pub attempt: AttemptId,
+    pub request: RequestId,
+    pub lease_deadline: Millis,
+    pub request_deadline: Millis,
+}
+
+#[derive(Clone, Debug)]
+pub struct Waiter {
+    pub request: RequestId,
+    pub attempt: AttemptId,
+    pub key: KeyId,
+    pub arrived: Millis,
+    pub deadline: Millis,
+}
+
+/// The waiters of one attempt, who came together by the first one's arrival.
+#[derive(Clone, Debug)]
+pub struct Place {
+    pub attempt: AttemptId,
+    pub arrived: Millis,
+    pub waiters: Vec<Waiter>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Row {
+    reference: u64,
+    granted_at: Option<Millis>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Observer {
+    pub now: Millis,
+    pub held: Vec<Held>,
+    /// Leases that ended by time alone.
+    lapsed: Vec<Held>,
+    pub places: Vec<Place>,
+    settings: Settings,
+    /// What may apply within the present step: a change of settings comes after
+    /// what time did.
+    in_force: Vec<Settings>,
+    grants: Vec<Millis>,
+    cooldown: Millis,
+    /// The waiters of the place that is being served.
+    served: Vec<Waiter>,
+    /// An attempt that was recorded and whose answer has not been seen.
+    recorded: Option<Attempt>,
+    /// Every id that was ever given out.
+    given: BTreeSet<(u32, u128)>,
+    rows: BTreeMap<u32, Row>,
+    last: u64,
+    least_keep: u32,
+    most_pinned: usize,
+}
+
+impl Observer {
+    pub fn new(settings: &Settings) -> Self {
+        Self {
+            now: START,
+            held: Vec::new(),
+            lapsed: Vec::new(),
+            places: Vec::new(),
+            settings: settings.clone(),
+            in_force: Vec::new(),
+            grants: Vec::new(),
+            cooldown: Millis::EPOCH,
+            served: Vec::new(),
+            recorded: None,
+            given: BTreeSet::new(),
+            rows: BTreeMap::new(),
+            last: 0,
+            least_keep: settings.log.keep,
+            most_pinned: 0,
+        }
+    }
+
+    /// Follows one step and checks all that must hold in it and after it.
+    pub fn watch(&mut self, clock: Millis, command: &Command, step: &Step, after: &Governor) {
+        let time_passed = clock > self.now;
+        self.now = self.now.max(clock);
+        self.in_force = match command {
+            Command::Configure(new) if time_passed => {
+                vec![self.settings.clone(), (**new).clone()]
+            }
+            Command::Configure(new) => vec![(**new).clone()],
+            _ => vec![self.settings.clone()],
+        };
+        self.settings = self.in_force[self.in_force.len() - 1].clone();
+        self.least_keep = self.least_keep.min(self.settings.log.keep);
+        self.lapse();
+        match (command, &step.reply) {
+            (Command::Acquire(acquire), reply) => self.acquired(command, acquire, reply, step),
+            (Command::Renew { slot }, Reply::Renew(renewed)) => {
+                self.renewed(command, *slot, *renewed, step);
+            }
+            (Command::Release { .. } | Command::Force { .. }, Reply::Release(released)) => {
+                self.released(command, *released, step);
+            }
+            (_, Reply::Done) => self.effects(command, &step.effects),
+            (command, reply) => panic!("{reply:?} to {command:?}"),
+        }
+        self.settled(command, after);
+    }
+
+    /// Memory and waiters are lost; the books are not. Time starts from what
+    /// storage speaks of: a lease whose end nobody knows of any more goes on.
+    pub fn reloaded(&mut self, clock: Millis, stored: Millis) {
+        self.now = clock.max(stored);
+        self.places.clear();
+        self.lapse();
+        let now = self.now;
+        let (back, gone) = self
+            .lapsed
+            .drain(..)
+            .partition(|slot| slot.lease_deadline > now);
+        self.lapsed = gone;
+        self.held.extend::<Vec<_>>(back);
+        self.held.sort_by_key(|slot| slot.reference);
+    }
+
+    fn lapse(&mut self) {
+        let now = self.now;
+        let (ended, held) = self
+            .held
+            .drain(..)
+            .partition(|slot| slot.lease_deadline <= now);
+        self.held = held;
+        self.lapsed.extend::<Vec<_>>(ended);
+    }
+
+    pub fn held_by(&self, id: SlotId) -> Option<&Held> {
+        let mut all = self.held.iter();
+        all.find(|slot| slot.row == id.row && slot.secret == id.secret.0)
+    }
+
+    fn rpm_used(&self) -> u32 {
+        let counts = |at: &&Millis| at.plus(MINUTE) > self.now;
+        u32::try_from(self.grants.iter().filter(counts).count()).unwrap()
+    }
+
+    fn rpm_open(&self, settings: &Settings) -> bool {
+        settings
+            .rpm
+            .limit
+            .is_none_or(|limit| self.rpm_used() < limit)
+    }
+
+    /// When the RPM gate opens: once fewer than the limit are in the window.
+    fn rpm_opens_at(&self) -> Option<Millis> {
+        let limit = self.settings.rpm.limit? as usize;
+        let surplus = (self.rpm_used() as usize).checked_sub(limit)?;
+        let first = self.grants.len() - self.rpm_used() as usize;
+        Some(self.grants[first + surplus].plus(MINUTE))
+    }
+
+    pub fn opens_at(&self) -> Option<Millis> {
+        let cooldown = Some(self.cooldown).filter(|until| *until > self.now);
+        cooldown.max(self.rpm_opens_at())
+    }
+
+    fn has_room(&self, settings: &Settings) -> bool {
+        self.held.len() < settings.concurrency.limit as usize
+    }
+
+    fn gauge(&self, settings: &Settings) -> Gauge {
+        Gauge {
+            limit: settings.concurrency.limit,
+            in_use: u32::try_from(self.held.len()).unwrap(),
+            depth: u32::try_from(self.places.len()).unwrap(),
+            rpm: settings.rpm.limit.map(|limit| RpmGauge {
+                limit,
+                used: self.rpm_used(),
+            }),
+        }
+    }
+
+    fn waiters(&self) -> impl Iterator<Item = &Waiter> {
+        self.places.iter().flat_map(|place| &place.waiters)
+    }
+
+    /// Whether what the row holds is needed: a slot, or a mark in the window.
+    fn pinned(&self, row: u32) -> bool {
+        let counts = |row: &Row| row.granted_at.is_some_and(|at| at.plus(MINUTE) > self.now);
+        self.held.iter().any(|slot| slot.row == row) || self.rows.get(&row).is_some_and(counts)
+    }
+
+    /// What must hold between two steps.
+    fn settled(&mut self, command: &Command, after: &Governor) {
+        assert!(
+            self.recorded.is_none(),
+            "recorded and not answered: {:?}",
+            self.recorded
+        );
+        assert!(
+            self.served.is_empty(),
+            "granted and not answered: {:?}",
+            self.served
+        );
+        if let Command::Dismiss { key } = command {
+            assert!(self.waiters().all(|waiter| waiter.key != *key));
+        }
+        if let Command::Close = command {
+            assert!(self.places.is_empty());
+        }
+        after.audit().unwrap();
+        let idle = self.has_room(&self.settings) && self.opens_at().is_none();
+        assert!(
+            !idle || self.places.is_empty(),
+            "someone waits beside a free slot"
+        );
+        assert!(self.waiters().all(|waiter| waiter.deadline > self.now));
+        self.check_view(after);
+        self.check_rows();
+    }
+
+    /// What the governor says of itself.
+    pub fn check_view(&self, after: &Governor) {
+        assert_eq!(after.gauge(), self.gauge(&self.settings));
+        let cooldown = Some(self.cooldown).filter(|until| *until > self.now);
+        assert_eq!(after.cooldown(), cooldown);
+        assert_eq!(after.rpm_opens_at(), self.rpm_opens_at());
+        assert_eq!(after.has_waiters(), !self.places.is_empty());
+        assert_eq!(held_slots(after), self.held);
+        let gate = self.opens_at().filter(|_| !self.places.is_empty());
+        let ends = self.held.iter().map(|slot| slot.lease_deadline);
+        let next = ends
+            .chain(self.waiters().map(|w| w.deadline))
+            .chain(gate)
+            .min();
+        assert_eq!(
+            after.deadline(),
+            next,
+            "the next moment at which something happens"
+        );
+        assert!(next.is_none_or(|at| at > self.now));
+    }
+
+    /// The log keeps the newest attempts, and storage stays bounded.
+    fn check_rows(&mut self) {
+        let keep = u64::from(self.least_keep);
+        let newest = |row: &&Row| row.reference + keep > self.last;
+        let kept = self.rows.values().filter(newest).count() as u64;
+        assert_eq!(
+            kept,
+            self.last.min(keep),
+            "of the newest attempts, rows are missing"
+        );
+        let pinned = self.rows.keys().filter(|row| self.pinned(**row));
+        let blocks: BTreeSet<u32> = pinned.map(|row| row / BLOCK).collect();
+        self.most_pinned = self.most_pinned.max(blocks.len());
+        let most =
+            (keep.div_ceil(u64::from(BLOCK)) as usize + 2 + self.most_pinned) * BLOCK as usize;
+        assert!(self.rows.len() <= most, "{} rows", self.rows.len());
+    }
+}
+
+/// The held slots as the governor lists them.
+pub fn held_slots(governor: &Governor) -> Vec<Held> {
+    let held = governor.slots().into_iter().map(|slot| Held {
+        row: slot.row,
+        secret: slot.secret.0,
+        reference: slot.reference.0,
+        attempt: slot.attempt,
+        request: slot.request,
+        lease_deadline: slot.lease_deadline,
+        request_deadline: slot.request_deadline,
+    });
+    held.collect()
+}

@@ -1,0 +1,251 @@
+//! What the observer demands of each reply, by the contract's words.
+
+use swarmvia_locks::governor::Step;
+use swarmvia_locks::governor::command::{
+    Acquire, Answer, Command, Effect, Refusal, Renewed, Reply, Verdict,
+};
+use swarmvia_locks::governor::ids::{AttemptId, RequestId, SlotId};
+use swarmvia_locks::governor::time::{Millis, Span};
+use swarmvia_locks::outcome::Report;
+
+use super::{Observer, Place, Waiter};
+
+const TEN_MINUTES: Span = Span::from_seconds(600);
+/// Callers that may share a place.
+const CALLERS: usize = 16;
+
+/// What an acquire must come to.
+#[derive(Debug, PartialEq, Eq)]
+enum Due {
+    Replay,
+    Grant,
+    Queue,
+    TimeOut,
+    Refuse(Refusal),
+}
+
+impl Observer {
+    pub(super) fn acquired(
+        &mut self,
+        command: &Command,
+        acquire: &Acquire,
+        reply: &Reply,
+        step: &Step,
+    ) {
+        // What time did comes first; a record that no answer follows is the
+        // acquire's own.
+        let of_waiters = |effect: &Effect| matches!(effect, Effect::Answer { .. });
+        let split = step
+            .effects
+            .iter()
+            .rposition(of_waiters)
+            .map_or(0, |last| last + 1);
+        let (before, after) = step.effects.split_at(split);
+        self.effects(command, before);
+        let waiter = self.waiter(acquire);
+        let due = self.due(acquire, &waiter);
+        self.effects(command, after);
+        match reply {
+            Reply::Queued => {
+                assert_eq!(due, Due::Queue);
+                self.enqueue(waiter);
+            }
+            Reply::Acquire(answer) => self.decided(&due, &waiter, answer),
+            other => panic!("{other:?} to an acquire"),
+        }
+    }
+
+    fn waiter(&self, acquire: &Acquire) -> Waiter {
+        let arrived = self.now.minus(acquire.waited);
+        let allowed = acquire.waited.plus(acquire.wait);
+        Waiter {
+            request: acquire.request,
+            attempt: acquire.attempt,
+            key: acquire.key,
+            arrived,
+            deadline: arrived.plus(allowed.min(self.settings.queue.timeout)),
+        }
+    }
+
+    fn due(&self, acquire: &Acquire, waiter: &Waiter) -> Due {
+        let waits = waiter.deadline > self.now;
+        if self.held.iter().any(|slot| slot.attempt == acquire.attempt) {
+            return Due::Replay;
+        }
+        let room = match self
+            .places
+            .iter()
+            .find(|place| place.attempt == acquire.attempt)
+        {
+            Some(place) => {
+                let again = place.waiters.iter().any(|w| w.request == acquire.request);
+                again || place.waiters.len() < CALLERS
+            }
+            None if self.can_grant() => return Due::Grant,
+            None => {
+                let carried_over = acquire.waited > Span::ZERO;
+                carried_over || self.places.len() < self.settings.queue.max_depth as usize
+            }
+        };
+        match (waits, room) {
+            (true, true) => Due::Queue,
+            (false, _) if acquire.waited > Span::ZERO => Due::TimeOut,
+            _ => Due::Refuse(self.refusal(waits)),
+        }
+    }
+
+    fn can_grant(&self) -> bool {
+        self.places.is_empty() && self.has_room(&self.settings) && self.opens_at().is_none()
+    }
+
+    /// The first reason that applies.
+    fn refusal(&self, waits: bool) -> Refusal {
+        let earliest_end = self.held.iter().map(|slot| slot.lease_deadline).min();
+        match self.opens_at() {
+            _ if waits => Refusal::QueueFull { earliest_end },
+            Some(opens_at) if self.cooldown > self.now => Refusal::Cooldown { opens_at },
+            Some(opens_at) => Refusal::Rpm { opens_at },
+            None => Refusal::NoFreeSlot { earliest_end },
+        }
+    }
+
+    fn enqueue(&mut self, waiter: Waiter) {
+        let mut places = self.places.iter_mut();
+        if let Some(place) = places.find(|place| place.attempt == waiter.attempt) {
+            let mut waiters = place.waiters.iter_mut();
+            match waiters.find(|former| former.request == waiter.request) {
+                Some(former) => *former = waiter,
+                None => place.waiters.push(waiter),
+            }
+            return;
+        }
+        let behind = self
+            .places
+            .partition_point(|place| place.arrived <= waiter.arrived);
+        let place = Place {
+            attempt: waiter.attempt,
+            arrived: waiter.arrived,
+            waiters: vec![waiter],
+        };
+        self.places.insert(behind, place);
+    }
+
+    fn decided(&mut self, due: &Due, waiter: &Waiter, answer: &Answer) {
+        match (&answer.verdict, due) {
+            (Verdict::Granted(grant), Due::Replay | Due::Grant) => {
+                assert!(*due == Due::Replay || !grant.replayed);
+            }
+            (Verdict::TimedOut, Due::TimeOut) => {}
+            (Verdict::Refused(refusal), Due::Refuse(reason)) => assert_eq!(refusal, reason),
+            (verdict, due) => panic!("{due:?} was due, not {verdict:?}"),
+        }
+        assert_eq!(answer.queued, self.now.since(waiter.arrived));
+        match self.recorded.take() {
+            Some(record) => {
+                assert_eq!(record.request, waiter.request);
+                self.check_record(&record, answer);
+            }
+            None => assert!(self.is_retry(waiter), "an answer without its row"),
+        }
+        self.check_gauge(answer);
+        self.check_grant(waiter.attempt, waiter.request, answer);
+    }
+
+    /// The very request that took the slot has come again.
+    fn is_retry(&self, waiter: &Waiter) -> bool {
+        let mut held = self.held.iter();
+        held.any(|slot| slot.attempt == waiter.attempt && slot.request == waiter.request)
+    }
+
+    /// A grant names the slot that the attempt holds, as it stands now.
+    pub(super) fn check_grant(&self, attempt: AttemptId, request: RequestId, answer: &Answer) {
+        let Verdict::Granted(grant) = &answer.verdict else {
+            return;
+        };
+        let slot = self.held_by(grant.slot).expect("a slot that is held");
+        assert_eq!(slot.attempt, attempt);
+        assert_eq!(grant.lease_deadline, slot.lease_deadline);
+        assert_eq!(grant.request_deadline, slot.request_deadline);
+        assert_eq!(grant.replayed, slot.request != request);
+        let mut in_force = self.in_force.iter();
+        assert!(in_force.any(|set| {
+            (grant.term, grant.renew_interval) == (set.lease.term, set.lease.renew_interval)
+        }));
+    }
+
+    pub(super) fn renewed(
+        &mut self,
+        command: &Command,
+        id: SlotId,
+        renewed: Option<Renewed>,
+        step: &Step,
+    ) {
+        let extends = |effect: &&Effect| matches!(effect, Effect::Extend { .. });
+        let written = step.effects.iter().filter(extends).count();
+        let (due, writes) = match self.held_by(id) {
+            None => (None, 0),
+            Some(slot) if slot.lease_deadline == slot.request_deadline => {
+                (Some(Renewed::Capped), 0)
+            }
+            Some(slot) => {
+                let wanted = self.now.plus(self.settings.lease.term);
+                let until = wanted.min(slot.request_deadline).max(slot.lease_deadline);
+                (
+                    Some(Renewed::Until(until)),
+                    usize::from(until > slot.lease_deadline),
+                )
+            }
+        };
+        assert_eq!(
+            (renewed, written),
+            (due, writes),
+            "renewal and rows written"
+        );
+        self.effects(command, &step.effects);
+        if let Some(Renewed::Until(until)) = due {
+            assert_eq!(
+                self.held_by(id).map(|slot| slot.lease_deadline),
+                Some(until)
+            );
+        }
+    }
+
+    pub(super) fn released(&mut self, command: &Command, released: bool, step: &Step) {
+        let due = match command {
+            Command::Release { slot, .. } => self.held_by(*slot).is_some(),
+            Command::Force { reference } => {
+                self.held.iter().any(|slot| slot.reference == reference.0)
+            }
+            _ => false,
+        };
+        assert_eq!(released, due);
+        let closed_until = self.cooldown;
+        self.effects(command, &step.effects);
+        let count = |wanted: fn(&Effect) -> bool| {
+            step.effects.iter().filter(|effect| wanted(effect)).count()
+        };
+        assert_eq!(
+            count(|effect| matches!(effect, Effect::End { .. })),
+            usize::from(due)
+        );
+        let moved = usize::from(self.cooldown != closed_until);
+        assert_eq!(
+            count(|effect| matches!(effect, Effect::Cooldown { .. })),
+            moved
+        );
+    }
+
+    /// A report counts with the release that freed the slot.
+    pub(super) fn reported(&mut self, report: &Report) {
+        let throttled = match report.status {
+            None | Some(429 | 503) => true,
+            Some(_) => report.throttled.unwrap_or(0) > 0,
+        };
+        if let Some(hint) = report.retry_after.filter(|_| throttled) {
+            let until: Millis = self.now.plus(hint.min(TEN_MINUTES));
+            if until > self.now {
+                self.cooldown = self.cooldown.max(until);
+            }
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! What the object stores: the rows of attempts and the cool-down, changed by
+//! effects and read back as a snapshot.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
+
+use swarmvia_locks::governor::command::{Attempt, Effect};
+use swarmvia_locks::governor::ids::{Ref, SlotSecret};
+use swarmvia_locks::governor::ring::{BLOCK, Block};
+use swarmvia_locks::governor::rpm::WINDOW;
+use swarmvia_locks::governor::slots::Slot;
+use swarmvia_locks::governor::snapshot::Snapshot;
+use swarmvia_locks::governor::time::Millis;
+
+/// One stored attempt.
+#[derive(Clone, Debug)]
+pub struct Row {
+    pub attempt: Attempt,
+    /// Present while the attempt holds its slot, or until its lease ends.
+    pub secret: Option<SlotSecret>,
+}
+
+impl Row {
+    /// When it took a slot, if it did.
+    fn granted_at(&self) -> Option<Millis> {
+        self.attempt.slot.is_some().then_some(self.attempt.at)
+    }
+
+    fn held(&self, now: Millis) -> Option<Slot> {
+        let taken = self.attempt.slot.as_ref()?;
+        (taken.lease_deadline > now).then_some(Slot {
+            row: self.attempt.row,
+            reference: self.attempt.reference,
+            secret: self.secret?,
+            attempt: taken.attempt,
+            request: self.attempt.request,
+            key: self.attempt.key,
+            granted_at: self.attempt.at,
+            lease_deadline: taken.lease_deadline,
+            request_deadline: taken.request_deadline,
+        })
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Storage {
+    pub rows: BTreeMap<u32, Row>,
+    pub cooldown: Option<Millis>,
+}
+
+impl Storage {
+    pub fn apply(&mut self, effect: &Effect) {
+        match effect {
+            Effect::Record(attempt) => self.insert_or_replace(attempt),
+            Effect::Extend {
+                row,
+                lease_deadline,
+            } => self.extend(*row, *lease_deadline),
+            Effect::End { row } => {
+                if let Some(row) = self.rows.get_mut(row) {
+                    row.secret = None;
+                }
+            }
+            Effect::Discard { rows } => self.delete(rows),
+            Effect::Cooldown { until } => self.cooldown = *until,
+            Effect::Answer { .. } => {}
+        }
+    }
+
+    fn insert_or_replace(&mut self, attempt: &Attempt) {
+        let row = Row {
+            attempt: attempt.clone(),
+            secret: attempt.slot.as_ref().map(|slot| slot.secret),
+        };
+        self.rows.insert(attempt.row, row);
+    }
+
+    fn extend(&mut self, row: u32, lease_deadline: Millis) {
+        let row = self.rows.get_mut(&row);
+        if let Some(slot) = row.and_then(|row| row.attempt.slot.as_mut()) {
+            slot.lease_deadline = lease_deadline;
+        }
+    }
+
+    fn delete(&mut self, rows: &Range<u32>) {
+        self.rows.retain(|row, _| !rows.contains(row));
+    }
+
+    /// The latest moment that a row speaks of.
+    pub fn seen(&self) -> Millis {
+        let moments = self.rows.values().map(|row| row.attempt.at);
+        moments.max().unwrap_or(Millis::EPOCH)
+    }
+
+    /// What a governor is loaded from, when the clock shows `clock`.
+    pub fn snapshot(&self, clock: Millis) -> Snapshot {
+        let seen = self.seen();
+        let now = clock.max(seen);
+        let newest = self.rows.values().max_by_key(|row| row.attempt.reference);
+        Snapshot {
+            seen,
+            last: newest.map(|row| row.attempt.reference),
+            next_row: newest.map_or(0, |row| row.attempt.row + 1),
+            blocks: self.blocks(),
+            held: self.rows.values().filter_map(|row| row.held(now)).collect(),
+            window: self.window(now),
+            cooldown: self.cooldown,
+        }
+    }
+
+    fn blocks(&self) -> VecDeque<Block> {
+        let mut blocks: BTreeMap<u32, (Ref, Option<Millis>)> = BTreeMap::new();
+        for (number, row) in &self.rows {
+            let block = blocks.entry(number / BLOCK).or_insert((Ref(0), None));
+            block.0 = block.0.max(row.attempt.reference);
+            block.1 = block.1.max(row.granted_at());
+        }
+        let mut by_use: Vec<_> = blocks.into_iter().collect();
+        by_use.sort_by_key(|(_, (newest, _))| *newest);
+        let block = |(index, (_, last_grant))| Block { index, last_grant };
+        by_use.into_iter().map(block).collect()
+    }
+
+    fn window(&self, now: Millis) -> Vec<(Millis, u32)> {
+        let mut counts: BTreeMap<Millis, u32> = BTreeMap::new();
+        for at in self.rows.values().filter_map(Row::granted_at) {
+            if at.plus(WINDOW) > now {
+                *counts.entry(at).or_default() += 1;
+            }
+        }
+        counts.into_iter().collect()
+    }
+}

@@ -1,0 +1,192 @@
+// PUT and GET /pools/{source}: settings are whole, bounded, and guarded against lost updates.
+
+import { expect, test } from "vitest";
+import { acquire, admin, configure, createSource, expectError, grant, stateOf } from "./support";
+
+const DEFAULTS = {
+  concurrency: { limit: 10, adaptive: false, min: 1, max: 10 },
+  rpm: { limit: null, adaptive: false },
+  queue: { maxDepth: 100, timeoutMs: 30_000 },
+  lease: { termMs: 30_000, renewIntervalMs: 10_000, requestTimeoutMs: 60_000 },
+  access: { bearer: true, swarmvia: true, ipAllowlist: [], jwt: null, cloudflareAccess: null },
+  log: { keep: 10_000 },
+  location: null,
+};
+
+/** What a change of settings would change, and time would not. */
+const read = async (name: string) => {
+  const { settings, version, updatedAt } = (await admin("GET", `/pools/${name}`)).body;
+  return { settings, version, updatedAt };
+};
+
+test("PUT creates with 201 and replaces with 200; every part that is left out has its default", async () => {
+  const created = await admin("PUT", "/pools/whole", {});
+  expect(created.status).toBe(201);
+  expect(created.body).toMatchObject({ source: "whole", settings: DEFAULTS, state: { inUse: 0 } });
+  const changed = await admin("PUT", "/pools/whole", { concurrency: { limit: 3 }, queue: { maxDepth: 7 }, log: {} });
+  expect(changed.status).toBe(200);
+  expect(changed.body.settings).toEqual({ ...DEFAULTS, concurrency: { limit: 3, adaptive: false, min: 1, max: 3 }, queue: { maxDepth: 7, timeoutMs: 30_000 } });
+  expect(changed.body).toMatchObject(await read("whole"));
+  expect((await admin("PUT", "/pools/whole", {})).body.settings).toEqual(DEFAULTS);
+});
+
+test("what was not said follows from what was: max, renewIntervalMs, requestTimeoutMs", async () => {
+  const { body } = await admin("PUT", "/pools/follows", { concurrency: { limit: 40 }, lease: { termMs: 90_000 } });
+  expect(body.settings.concurrency.max).toBe(40);
+  expect(body.settings.lease).toEqual({ termMs: 90_000, renewIntervalMs: 30_000, requestTimeoutMs: 180_000 });
+  const short = await admin("PUT", "/pools/follows", { concurrency: { limit: 1 }, lease: { termMs: 500 } });
+  expect(short.body.settings.lease).toEqual({ termMs: 500, renewIntervalMs: 166, requestTimeoutMs: 60_000 });
+});
+
+test("settings may be sent back as they were read, and every part may be set", async () => {
+  const all = {
+    concurrency: { limit: 5, adaptive: true, min: 2, max: 9 },
+    rpm: { limit: 1_000_000, adaptive: true },
+    queue: { maxDepth: 10_000, timeoutMs: 600_000 },
+    lease: { termMs: 600_000, renewIntervalMs: 599_999, requestTimeoutMs: 86_400_000 },
+    access: { bearer: false, swarmvia: false, ipAllowlist: [], jwt: null, cloudflareAccess: null },
+    log: { keep: 100_000 },
+    location: "weur",
+  };
+  expect((await admin("PUT", "/pools/all", all)).body.settings).toEqual(all);
+  const { settings } = await read("all");
+  expect((await admin("PUT", "/pools/all", settings)).body.settings).toEqual(all);
+});
+
+test.each([
+  ["concurrency", { concurrency: [] }],
+  ["concurrency.limit", { concurrency: { limit: 0 } }],
+  ["concurrency.limit", { concurrency: { limit: 10_001 } }],
+  ["concurrency.limit", { concurrency: { limit: 1.5 } }],
+  ["concurrency.limit", { concurrency: { limit: "3" } }],
+  ["concurrency.adaptive", { concurrency: { adaptive: "yes" } }],
+  ["concurrency.min", { concurrency: { limit: 3, min: 4 } }],
+  ["concurrency.min", { concurrency: { min: 0 } }],
+  ["concurrency.max", { concurrency: { limit: 3, max: 2 } }],
+  ["concurrency.burst", { concurrency: { burst: 1 } }],
+  ["rpm.limit", { rpm: { limit: 0 } }],
+  ["rpm.limit", { rpm: { limit: 1_000_001 } }],
+  ["rpm.adaptive", { rpm: { adaptive: 1 } }],
+  ["rpm.window", { rpm: { window: 60 } }],
+  ["queue.maxDepth", { queue: { maxDepth: -1 } }],
+  ["queue.maxDepth", { queue: { maxDepth: 10_001 } }],
+  ["queue.timeoutMs", { queue: { timeoutMs: 600_001 } }],
+  ["lease.termMs", { lease: { termMs: 499 } }],
+  ["lease.termMs", { lease: { termMs: 600_001 } }],
+  ["lease.renewIntervalMs", { lease: { termMs: 1000, renewIntervalMs: 1000 } }],
+  ["lease.renewIntervalMs", { lease: { renewIntervalMs: 0 } }],
+  ["lease.requestTimeoutMs", { lease: { termMs: 1000, requestTimeoutMs: 999 } }],
+  ["lease.requestTimeoutMs", { lease: { requestTimeoutMs: 86_400_001 } }],
+  ["access.bearer", { access: { bearer: null, swarmvia: 0, x: 1 } }],
+  ["log.keep", { log: { keep: 99 } }],
+  ["log.keep", { log: { keep: 100_001 } }],
+  ["location", { location: "mars" }],
+  ["location", { location: 5 }],
+  ["limit", { limit: 5 }],
+  ["Concurrency", { Concurrency: {} }],
+])("a field that is unknown or out of range is 400 naming it, and nothing changes: %s", async (field, settings) => {
+  await admin("PUT", "/pools/strict", { concurrency: { limit: 2 } });
+  const before = await read("strict");
+  const answer = await admin("PUT", "/pools/strict", settings);
+  if (field === "access.bearer") expect(["access.bearer", "access.swarmvia", "access.x"]).toContain(answer.body.field);
+  else expectError(answer, 400, "invalid_request", { field });
+  expect(answer.status).toBe(400);
+  expect(await read("strict")).toEqual(before);
+});
+
+test("more than 300 renewals a second are 400, and the error says to lengthen the term", async () => {
+  const answer = await admin("PUT", "/pools/busy", { concurrency: { limit: 5, max: 301 }, lease: { termMs: 3000, renewIntervalMs: 1000 } });
+  expectError(answer, 400, "invalid_request");
+  expect(answer.body.message).toMatch(/term/);
+  expect(answer.body.field).toMatch(/^(lease|concurrency)\./);
+  expect((await admin("GET", "/pools/busy")).status).toBe(404);
+  expect((await admin("PUT", "/pools/busy", { concurrency: { limit: 300 }, lease: { termMs: 3000 } })).status).toBe(201);
+  expectError(await admin("PUT", "/pools/busy", { concurrency: { limit: 10_000 } }), 400, "invalid_request");
+  expect((await admin("PUT", "/pools/busy", { concurrency: { limit: 10_000 }, lease: { termMs: 120_000 } })).status).toBe(200);
+});
+
+test.each(["{", "[]", '"x"', "5", "{}}", "concurrency: 5"])("a body that is no JSON object is 400: %s", async (body) => {
+  expectError(await admin("PUT", "/pools/no-json", body), 400, "invalid_request");
+  expect((await admin("GET", "/pools/no-json")).status).toBe(404);
+});
+
+test("a policy that would not be enforced is refused", async () => {
+  const jwt = { issuer: "https://issuer.example.com", audience: "a", jwksUrl: "https://issuer.example.com/jwks.json" };
+  const cloudflareAccess = { teamDomain: "team.cloudflareaccess.com", audience: "a" };
+  for (const [name, value] of Object.entries({ jwt, cloudflareAccess, ipAllowlist: ["192.0.2.0/24"] })) {
+    expectError(await admin("PUT", "/pools/policy", { access: { [name]: value } }), 400, "invalid_request", { field: `access.${name}` });
+  }
+});
+
+test("a name that would be an API host's own label is reserved", async () => {
+  expectError(await admin("PUT", "/pools/api", {}), 400, "invalid_request");
+  expect((await admin("GET", "/pools/api")).status).toBe(404);
+  expect((await admin("PUT", "/pools/apis", {})).status).toBe(201);
+});
+
+test("integers may be spelled with a fraction of nothing", async () => {
+  const { status, body } = await admin("PUT", "/pools/spelled", '{"concurrency":{"limit":3.0},"queue":{"timeoutMs":1e3}}');
+  expect(status).toBe(201);
+  expect(body.settings.concurrency.limit).toBe(3);
+  expect(body.settings.queue.timeoutMs).toBe(1000);
+});
+
+test("the version grows with each change, createdAt stays", async () => {
+  const one = (await admin("PUT", "/pools/version", {})).body;
+  const two = (await admin("PUT", "/pools/version", { concurrency: { limit: 2 } })).body;
+  expect(two.version).toBeGreaterThan(one.version);
+  expect(two.createdAt).toBe(one.createdAt);
+  expect(two.updatedAt).toBeGreaterThanOrEqual(one.updatedAt);
+  expect(Math.abs(one.createdAt - Date.now())).toBeLessThan(60_000);
+});
+
+test("the ETag is strong, the same on PUT and GET, changes with the settings and not with the state", async () => {
+  const source = await createSource();
+  const path = `/pools/${source.name}`;
+  const etag = (await admin("GET", path)).headers.get("ETag");
+  expect(etag).toMatch(/^"[!#-~]+"$/);
+  await grant(source);
+  await acquire(source, { body: "{" });
+  expect((await admin("GET", path)).headers.get("ETag")).toBe(etag);
+  const changed = (await configure(source, { concurrency: { limit: 2 } })).headers.get("ETag");
+  expect(changed).not.toBe(etag);
+  expect((await admin("GET", path)).headers.get("ETag")).toBe(changed);
+});
+
+test("If-Match replaces only what was read: a stale one is 412 and changes nothing", async () => {
+  const source = await createSource();
+  const etag = (await admin("GET", `/pools/${source.name}`)).headers.get("ETag") ?? "";
+  const second = await configure(source, { concurrency: { limit: 2 } }, { "If-Match": etag });
+  expect(second.status).toBe(200);
+  for (const stale of [etag, '"x"', "x", "", `"x", ${etag}`]) {
+    expectError(await configure(source, { concurrency: { limit: 9 } }, { "If-Match": stale }), 412, "precondition_failed");
+  }
+  expect((await stateOf(source)).effectiveLimit).toBe(2);
+  const current = second.headers.get("ETag") ?? "";
+  for (const good of [`"x", ${current}`, "*"]) {
+    const again = await configure(source, { concurrency: { limit: 4 } }, { "If-Match": good === "*" ? "*" : good });
+    expect(again.status).toBe(200);
+    if (good !== "*") expect(again.headers.get("ETag")).not.toBe(current);
+  }
+});
+
+test("If-Match takes the tag also as a proxy that compresses passes it on, with W/", async () => {
+  const source = await createSource();
+  const etag = (await admin("GET", `/pools/${source.name}`)).headers.get("ETag");
+  expect((await configure(source, {}, { "If-Match": `W/${etag}` })).status).toBe(200);
+});
+
+test("of two changes to the same version, one is made and the other is 412", async () => {
+  const source = await createSource();
+  const etag = (await admin("GET", `/pools/${source.name}`)).headers.get("ETag") ?? "";
+  const answers = await Promise.all([2, 3, 4, 5].map((limit) => configure(source, { concurrency: { limit } }, { "If-Match": etag })));
+  expect(answers.map((answer) => answer.status).sort()).toEqual([200, 412, 412, 412]);
+});
+
+test("If-Match on a source that is not there is 412 and creates nothing; If-None-Match: * creates only", async () => {
+  for (const tag of ["*", '"x"']) expectError(await admin("PUT", "/pools/guarded", {}, { "If-Match": tag }), 412, "precondition_failed");
+  expect((await admin("GET", "/pools/guarded")).status).toBe(404);
+  expect((await admin("PUT", "/pools/guarded", {}, { "If-None-Match": "*" })).status).toBe(201);
+  expectError(await admin("PUT", "/pools/guarded", {}, { "If-None-Match": "*" }), 412, "precondition_failed");
+  expectError(await admin("PUT", "/pools/guarded", {}, { "If-None-Match": '"x"' }), 400, "invalid_request");
+});

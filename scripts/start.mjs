@@ -8,7 +8,7 @@ import { demoKey, sayHowToCall, showOneCycle } from "./lib/demo.mjs";
 import { adminToken, ensureDevVars } from "./lib/dev-vars.mjs";
 import { mustBeFree, parsePort } from "./lib/net.mjs";
 import { main, say } from "./lib/say.mjs";
-import { wranglerDevCommand } from "./lib/wrangler.mjs";
+import { showWithoutSlotIds, wranglerDevCommand } from "./lib/wrangler.mjs";
 
 const ANOTHER_PORT = "PORT=8790 npm start";
 
@@ -20,6 +20,7 @@ await main(async () => {
   const token = adminToken();
 
   const wrangler = spawnGroup(...wranglerDevCommand(port, localApiHost(process.env.API_HOST)));
+  showWithoutSlotIds(wrangler.stdout);
   const code = await attend(wrangler, `http://127.0.0.1:${port}`, () => introduce(`http://localhost:${port}`, token));
   if (code === null) return;
   say("wrangler dev ended by itself: its message is above this line.");

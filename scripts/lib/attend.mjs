@@ -34,7 +34,7 @@ export function spawnGroup(program, args, options) {
     killGroup();
   }
 
-  return { pid: child.pid, exited, end };
+  return { pid: child.pid, stdout: child.stdout, exited, end };
 }
 
 /**

@@ -59,6 +59,7 @@ function toolsEnv() {
     WASM_BINDGEN_BIN: wasmBindgen().path,
     WASM_OPT_BIN: localBin("wasm-opt"),
     ESBUILD_BIN: localBin("esbuild"),
+    RUST_LIB_BACKTRACE: "0", // worker-build's own stack says nothing about an error in our code.
   };
 }
 

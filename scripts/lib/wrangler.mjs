@@ -2,7 +2,9 @@
 // Never asks anything and never reports usage.
 
 import { delimiter } from "node:path";
+import { createInterface } from "node:readline";
 import { inRoot, modernNode } from "./paths.mjs";
+import { say } from "./say.mjs";
 
 const entry = inRoot("node_modules", "wrangler", "bin", "wrangler.js");
 
@@ -29,6 +31,13 @@ export function wranglerDevCommand(port, apiHost) {
     "--show-interactive-dev-session=false",
     "--var", `API_HOST:${apiHost}`,
   ]);
-  options.env.CLOUDFLARE_CF_FETCH_ENABLED = "false";
-  return [program, args, { ...options, stdio: ["ignore", "inherit", "inherit"] }];
+  Object.assign(options.env, { CLOUDFLARE_CF_FETCH_ENABLED: "false", WRANGLER_WRITE_LOGS: "false" });
+  if (process.stdout.isTTY) options.env.FORCE_COLOR = "1"; // Its output goes through us, see below.
+  return [program, args, { ...options, stdio: ["ignore", "pipe", "inherit"] }];
+}
+
+/** Passes wrangler's output on. Its request lines hold slot ids, which are secrets: those are cut short. */
+export function showWithoutSlotIds(output) {
+  const lines = createInterface({ input: output });
+  lines.on("line", (line) => say(line.replace(/(\/lock\/[^/\s]{6})[^/\s]+(?=\/)/g, "$1...")));
 }

@@ -24,5 +24,7 @@ export default defineConfig({
   test: {
     include: ["tests/workerd/**/*.test.ts"],
     testTimeout: 20_000,
+    // Each runs a workerd of its own.
+    maxWorkers: 2,
   },
 });

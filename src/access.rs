@@ -5,4 +5,8 @@
 
 pub mod admin;
 pub mod families;
+pub mod ip;
+pub mod jwt;
 pub mod keys;
+pub mod policy;
+pub mod refresh;

@@ -11,9 +11,12 @@ mod directory;
 mod door;
 mod forward;
 mod js;
+mod jwks;
 mod lock;
+mod log;
 mod object;
 mod operate;
+mod policy;
 mod store;
 mod turn;
 mod waiting;
@@ -69,10 +72,10 @@ impl From<Fault> for Reply {
 }
 
 #[event(fetch)]
-async fn fetch(request: Request, env: Env, _context: Context) -> worker::Result<Response> {
+async fn fetch(request: Request, env: Env, context: Context) -> worker::Result<Response> {
     let id = RequestId(js::random());
     let reply = match Config::of(&env) {
-        Ok(config) => serve(&config, &request, id).await,
+        Ok(config) => serve(&config, &context, &request, id).await,
         Err(fault) => fault.into(),
     };
     let response = match reply {
@@ -82,7 +85,7 @@ async fn fetch(request: Request, env: Env, _context: Context) -> worker::Result<
     response.map_err(|error: JsValue| worker::Error::from(error))
 }
 
-async fn serve(config: &Rc<Config>, request: &Request, id: RequestId) -> Reply {
+async fn serve(config: &Rc<Config>, context: &Context, request: &Request, id: RequestId) -> Reply {
     let url = request.url();
     let method = request.method();
     let target = Target::of_url(&url);
@@ -90,10 +93,23 @@ async fn serve(config: &Rc<Config>, request: &Request, id: RequestId) -> Reply {
         Ok(route) => route,
         Err(problem) => return problem.into(),
     };
-    if door::declares_too_much(request) {
-        return Problem::payload_too_large().into();
-    }
+    let too_much = door::declares_too_much(request);
     match route {
+        Route::Lock { source, verb } => {
+            let call = lock::Call {
+                config,
+                context,
+                request,
+                id,
+                source,
+                verb,
+            };
+            if too_much {
+                return call.refuse_unread();
+            }
+            lock::serve(call).await
+        }
+        _ if too_much => Problem::payload_too_large().into(),
         Route::Health => Reply::Ours(HttpAnswer {
             status: 200,
             headers: Vec::new(),
@@ -104,7 +120,6 @@ async fn serve(config: &Rc<Config>, request: &Request, id: RequestId) -> Reply {
             headers: Vec::new(),
             body: include_str!(concat!(env!("OUT_DIR"), "/openapi.json")).into(),
         }),
-        Route::Lock { source, verb } => lock::serve(config, request, id, source, verb).await,
         Route::Control(control) => control::serve(config, request, id, control, target.query).await,
     }
 }

@@ -31,7 +31,7 @@ pub mod time;
 
 use command::{
     Acquire, Answer, Attempt, Command, Effect, Gauge, Grant, Outcome, Refusal, Renewed, Reply,
-    RpmGauge, SlotRow, Verdict,
+    RpmGauge, SlotRow, TurnedAway, Verdict,
 };
 use cooldown::Cooldown;
 use ids::{AttemptId, Ref, RequestId, SlotId};
@@ -81,7 +81,8 @@ impl Governor {
             queue: Queue::default(),
             rpm: Rpm::default(),
             cooldown: Cooldown::restored(snapshot.cooldown),
-            ring: Ring::restored(keep, snapshot.blocks, snapshot.next_row),
+            ring: Ring::restored(keep, snapshot.blocks, snapshot.next_row)
+                .with_doorstep_at(snapshot.next_doorstep),
         };
         for slot in snapshot.held {
             governor.slots.insert(slot);
@@ -148,6 +149,11 @@ impl Governor {
         self.slots.by_age()
     }
 
+    /// The held slot of this name.
+    pub fn find(&self, reference: Ref) -> Option<&Slot> {
+        self.slots.find_ref(reference)
+    }
+
     /// When the cool-down opens, if it is closed.
     pub fn cooldown(&self) -> Option<Millis> {
         self.cooldown.opens_at(self.seen)
@@ -178,7 +184,10 @@ impl Governor {
             }
             Command::Tick => Reply::Done,
             Command::Configure(settings) => {
-                self.ring.set_keep(settings.log.keep);
+                let rows = self.ring.set_keep(settings.log.keep);
+                if !rows.is_empty() {
+                    effects.push(Effect::Discard { rows });
+                }
                 self.settings = *settings;
                 Reply::Done
             }
@@ -189,6 +198,12 @@ impl Governor {
             Command::Dismiss { key } => {
                 let callers = self.queue.take_all(|caller| caller.key == key);
                 self.dismiss(now, &callers, effects);
+                Reply::Done
+            }
+            Command::TurnedAway(those) => {
+                for one in those {
+                    self.turned_away(now, one, effects);
+                }
                 Reply::Done
             }
             Command::Close => {
@@ -484,6 +499,26 @@ impl Governor {
         self.record(now, caller, outcome, queued, None, effects);
     }
 
+    fn turned_away(&mut self, now: Millis, one: TurnedAway, effects: &mut Vec<Effect>) {
+        self.last = Ref(self.last.0.saturating_add(1));
+        let slots = &self.slots;
+        let row = match one.key {
+            None => self.ring.allocate_doorstep(),
+            Some(_) => self.ring.allocate(now, false, |row| slots.holds_row(row)),
+        };
+        effects.push(Effect::Record(Attempt {
+            row,
+            reference: self.last,
+            at: now,
+            request: one.request,
+            key: one.key,
+            ip: one.ip,
+            outcome: one.outcome,
+            queued: Span::ZERO,
+            slot: None,
+        }));
+    }
+
     /// Gives the attempt its ordinal and its row.
     fn record(
         &mut self,
@@ -504,7 +539,7 @@ impl Governor {
             reference: self.last,
             at: now,
             request: caller.request,
-            key: caller.key,
+            key: Some(caller.key),
             ip: caller.ip.clone(),
             outcome,
             queued,

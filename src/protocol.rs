@@ -9,6 +9,7 @@
 pub mod control;
 pub mod directory;
 pub mod lock;
+pub mod log;
 
 use std::fmt::{Display, Write as _};
 use std::str::FromStr;
@@ -55,6 +56,12 @@ impl<'a> Query<'a> {
     fn text(&self, name: &str) -> Option<&'a str> {
         let found = pairs(self.0).find(|(known, _)| *known == name);
         found.map(|(_, value)| value)
+    }
+
+    /// Every value of a name, in order.
+    fn all(&self, name: &'static str) -> impl Iterator<Item = &'a str> {
+        let named = pairs(self.0).filter(move |(known, _)| *known == name);
+        named.map(|(_, value)| value)
     }
 
     fn parse<T: FromStr>(&self, name: &str) -> Option<T> {

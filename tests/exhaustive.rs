@@ -1,9 +1,16 @@
-//! Every short sequence of calls against a small source, beside a model that
-//! is too simple to be wrong: a list of holders and a list of waiters.
+//! Every short sequence of calls against a small source, beside the model.
+
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::cast_possible_truncation,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that panics fails"
+)]
 
 mod support;
-
-use std::fmt::Debug;
 
 use swarmvia_locks::governor::Governor;
 use swarmvia_locks::governor::command::{
@@ -15,199 +22,10 @@ use swarmvia_locks::governor::snapshot::Snapshot;
 use swarmvia_locks::governor::time::Millis;
 use swarmvia_locks::outcome::Report;
 
+use support::model::{CAP, Heard, Letter, Model, Said, TERM, WAIT};
 use support::{START, call, limit, ms};
 
 const ATTEMPTS: usize = 3;
-/// Spans that fall on each other: a wait ends with a lease, a lease with a cap.
-const WAIT: u64 = 1_000;
-const TERM: u64 = 1_000;
-const CAP: u64 = 1_500;
-
-/// One letter of the alphabet. Slots are named by the order of their grants.
-#[derive(Clone, Copy, Debug)]
-enum Letter {
-    Acquire { attempt: usize, wait: u64 },
-    Leave { attempt: usize },
-    Renew(usize),
-    Release(usize),
-    /// The timer fires, so much later.
-    Tick(u64),
-    /// Time passes and no timer fires.
-    Sleep(u64),
-    Limit(usize),
-}
-
-/// What is said to a caller, in terms that both sides know.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Said {
-    Granted { slot: usize, until: u64 },
-    Replayed { slot: usize, until: u64 },
-    Queued,
-    QueueFull,
-    NoFreeSlot,
-    TimedOut,
-    Until(u64),
-    Capped,
-    Gone,
-    Released(bool),
-    Nothing,
-}
-
-/// A reply, and the answers to waiters by the number of their call.
-type Heard = (Said, Vec<(usize, Said)>);
-
-#[derive(Clone, Debug)]
-struct Holder {
-    slot: usize,
-    attempt: usize,
-    until: u64,
-    cap: u64,
-}
-
-#[derive(Clone, Debug)]
-struct Waiter {
-    attempt: usize,
-    /// The calls of this place: number, deadline.
-    calls: Vec<(usize, u64)>,
-}
-
-#[derive(Clone, Debug)]
-struct Model {
-    limit: usize,
-    depth: usize,
-    now: u64,
-    grants: usize,
-    holders: Vec<Holder>,
-    waiters: Vec<Waiter>,
-}
-
-impl Model {
-    fn hear(&mut self, letter: Letter, call: usize) -> Heard {
-        let mut answers = Vec::new();
-        if let Letter::Sleep(span) = letter {
-            self.now += span;
-            return (Said::Nothing, answers);
-        }
-        if let Letter::Tick(span) = letter {
-            self.now += span;
-        }
-        self.holders.retain(|holder| holder.until > self.now);
-        self.time_out(|deadline, now| deadline < now, &mut answers);
-        self.serve(&mut answers);
-        self.time_out(|deadline, now| deadline <= now, &mut answers);
-        let said = match letter {
-            Letter::Acquire { attempt, wait } => self.acquire(attempt, wait, call),
-            Letter::Leave { attempt } => {
-                // The first caller of the place.
-                if let Some(at) = self.waiters.iter().position(|w| w.attempt == attempt) {
-                    self.waiters[at].calls.remove(0);
-                    self.waiters.retain(|waiter| !waiter.calls.is_empty());
-                }
-                Said::Nothing
-            }
-            Letter::Renew(slot) => self.renew(slot),
-            Letter::Release(slot) => {
-                let before = self.holders.len();
-                self.holders.retain(|holder| holder.slot != slot);
-                Said::Released(self.holders.len() < before)
-            }
-            Letter::Limit(limit) => {
-                self.limit = limit;
-                Said::Nothing
-            }
-            Letter::Tick(_) | Letter::Sleep(_) => Said::Nothing,
-        };
-        self.serve(&mut answers);
-        (said, answers)
-    }
-
-    fn time_out(&mut self, over: fn(u64, u64) -> bool, answers: &mut Vec<(usize, Said)>) {
-        let now = self.now;
-        let mut late: Vec<(u64, usize)> = Vec::new();
-        for waiter in &mut self.waiters {
-            let of_place = waiter.calls.iter().filter(|call| over(call.1, now));
-            late.extend(of_place.map(|(call, deadline)| (*deadline, *call)));
-            waiter.calls.retain(|call| !over(call.1, now));
-        }
-        self.waiters.retain(|waiter| !waiter.calls.is_empty());
-        // The order among those who are turned away together matters to nobody.
-        late.sort_unstable();
-        answers.extend(late.into_iter().map(|(_, call)| (call, Said::TimedOut)));
-    }
-
-    fn serve(&mut self, answers: &mut Vec<(usize, Said)>) {
-        while self.holders.len() < self.limit && !self.waiters.is_empty() {
-            let first = self.waiters.remove(0);
-            let granted = self.grant(first.attempt);
-            for (index, (call, _)) in first.calls.into_iter().enumerate() {
-                answers.push((call, if index == 0 { granted } else { replay(granted) }));
-            }
-        }
-    }
-
-    fn grant(&mut self, attempt: usize) -> Said {
-        let (slot, until) = (self.grants, self.now + TERM);
-        self.grants += 1;
-        self.holders.push(Holder {
-            slot,
-            attempt,
-            until,
-            cap: self.now + CAP,
-        });
-        Said::Granted { slot, until }
-    }
-
-    fn acquire(&mut self, attempt: usize, wait: u64, call: usize) -> Said {
-        if let Some(holder) = self.holders.iter().find(|h| h.attempt == attempt) {
-            let (slot, until) = (holder.slot, holder.until);
-            return Said::Replayed { slot, until };
-        }
-        let calls = vec![(call, self.now + wait)];
-        if let Some(place) = self.waiters.iter_mut().find(|w| w.attempt == attempt) {
-            if wait == 0 {
-                return Said::NoFreeSlot;
-            }
-            place.calls.extend(calls);
-            return Said::Queued;
-        }
-        if self.waiters.is_empty() && self.holders.len() < self.limit {
-            return self.grant(attempt);
-        }
-        match wait {
-            0 => Said::NoFreeSlot,
-            _ if self.waiters.len() == self.depth => Said::QueueFull,
-            _ => {
-                self.waiters.push(Waiter { attempt, calls });
-                Said::Queued
-            }
-        }
-    }
-
-    fn renew(&mut self, slot: usize) -> Said {
-        match self.holders.iter_mut().find(|holder| holder.slot == slot) {
-            None => Said::Gone,
-            Some(holder) if holder.until == holder.cap => Said::Capped,
-            Some(holder) => {
-                holder.until = holder.until.max(holder.cap.min(self.now + TERM));
-                Said::Until(holder.until)
-            }
-        }
-    }
-
-    /// When time alone changes something next.
-    fn next(&self) -> Option<u64> {
-        let ends = self.holders.iter().map(|holder| holder.until);
-        let waits = self.waiters.iter().flat_map(|waiter| &waiter.calls);
-        ends.chain(waits.map(|(_, deadline)| *deadline)).min()
-    }
-}
-
-fn replay(said: Said) -> Said {
-    match said {
-        Said::Granted { slot, until } => Said::Replayed { slot, until },
-        other => other,
-    }
-}
 
 /// The real one, told and heard in the model's terms.
 #[derive(Clone)]
@@ -226,7 +44,7 @@ impl Real {
         }
     }
 
-    fn hear(&mut self, letter: Letter, number: usize, first_calls: &[usize]) -> Heard {
+    fn hear(&mut self, letter: Letter, number: usize) -> Heard {
         if let Letter::Tick(span) | Letter::Sleep(span) = letter {
             self.clock += span;
         }
@@ -239,9 +57,9 @@ impl Real {
                 secret: SlotSecret(number as u128),
                 ..call(number as u128)
             }),
-            Letter::Leave { attempt } => Command::Leave {
+            Letter::Leave { attempt, call } => Command::Leave {
                 attempt: AttemptId(attempt as u128),
-                request: RequestId(first_calls[attempt] as u128),
+                request: RequestId(call as u128),
             },
             Letter::Renew(slot) => Command::Renew {
                 slot: self.slots[slot],
@@ -304,4 +122,113 @@ impl Real {
 
 fn since_start(at: Millis) -> u64 {
     at.since(START).ms()
+}
+
+/// What may come next. Attempts are alike, so a new one is the lowest unused.
+fn alphabet(model: &Model, used: usize) -> Vec<Letter> {
+    let mut letters = vec![
+        Letter::Tick(500),
+        Letter::Sleep(700),
+        Letter::Limit(3 - model.limit),
+    ];
+    for attempt in 0..ATTEMPTS.min(used + 1) {
+        letters.push(Letter::Acquire { attempt, wait: 0 });
+        let wait = WAIT;
+        letters.push(Letter::Acquire { attempt, wait });
+    }
+    for waiter in &model.waiters {
+        let attempt = waiter.attempt;
+        let calls = waiter.calls.iter();
+        letters.extend(calls.map(|(call, _)| Letter::Leave {
+            attempt,
+            call: *call,
+        }));
+    }
+    // Every held slot, and the newest of those that are not.
+    let held = |slot: &usize| model.holders.iter().any(|holder| holder.slot == *slot);
+    let gone = (0..model.grants).rev().find(|slot| !held(slot));
+    for slot in (0..model.grants).filter(held).chain(gone) {
+        letters.extend([Letter::Renew(slot), Letter::Release(slot)]);
+    }
+    letters
+}
+
+struct Walk {
+    path: Vec<Letter>,
+    steps: u64,
+}
+
+impl Walk {
+    /// Takes every sequence of at most `left` further letters.
+    fn go(&mut self, model: &Model, real: &Real, used: usize, left: usize) {
+        if left == 0 {
+            return;
+        }
+        for letter in alphabet(model, used) {
+            let (mut model, mut real) = (model.clone(), real.clone());
+            self.path.push(letter);
+            self.steps += 1;
+            let call = self.path.len();
+            let heard = real.hear(letter, call);
+            assert_eq!(heard, model.hear(letter, call), "after {:?}", self.path);
+            if !matches!(letter, Letter::Sleep(_)) {
+                self.compare(&model, &real);
+            }
+            let used = match letter {
+                Letter::Acquire { attempt, .. } => used.max(attempt + 1),
+                _ => used,
+            };
+            self.go(&model, &real, used, left - 1);
+            self.path.pop();
+        }
+    }
+
+    fn compare(&self, model: &Model, real: &Real) {
+        let gauge = real.governor.gauge();
+        let seen = [gauge.limit, gauge.in_use, gauge.depth].map(|count| count as usize);
+        let counted = [model.limit, model.holders.len(), model.waiters.len()];
+        assert_eq!(seen, counted, "limit, in use, depth after {:?}", self.path);
+        let next = real.governor.deadline().map(since_start);
+        assert_eq!(next, model.next(), "deadline after {:?}", self.path);
+    }
+}
+
+/// Walks all sequences; the number of steps says that there was a walk.
+fn walk(slots: usize, depth: usize, length: usize) -> u64 {
+    let mut settings = limit(slots as u32);
+    settings.concurrency.max = 2;
+    settings.queue.max_depth = depth as u32;
+    settings.lease.term = ms(TERM);
+    settings.lease.request_timeout = ms(CAP);
+    let mut walk = Walk {
+        path: Vec::new(),
+        steps: 0,
+    };
+    walk.go(&Model::new(slots, depth), &Real::new(settings), 0, length);
+    walk.steps
+}
+
+#[test]
+fn one_slot_and_no_queue() {
+    assert!(dbg!(walk(1, 0, 6)) > 100_000);
+}
+
+#[test]
+fn one_slot_and_a_queue_of_one() {
+    assert!(dbg!(walk(1, 1, 6)) > 100_000);
+}
+
+#[test]
+fn one_slot_and_a_queue_of_two() {
+    assert!(dbg!(walk(1, 2, 6)) > 100_000);
+}
+
+#[test]
+fn two_slots_and_a_queue_of_one() {
+    assert!(dbg!(walk(2, 1, 6)) > 100_000);
+}
+
+#[test]
+fn two_slots_and_a_queue_of_two() {
+    assert!(dbg!(walk(2, 2, 6)) > 100_000);
 }

@@ -14,7 +14,8 @@ export const VARIABLES = ["API_HOST", "SOURCE_DOMAIN", "ADMIN_TOKEN", "SIGNING_K
  */
 export function workerdConfig({ port, objects, names, allowPrivateNetwork }) {
   const { date, flags } = compatibility();
-  const networks = allowPrivateNetwork ? `"public", "private"` : `"public"`;
+  // "local" is this machine: a key set may be served here. See RUNS_AS in src/edge/config.rs.
+  const networks = allowPrivateNetwork ? `"public", "local", "private"` : `"public", "local"`;
   return `using Workerd = import "/workerd/workerd.capnp";
 
 const config :Workerd.Config = (
@@ -41,6 +42,7 @@ const worker :Workerd.Worker = (
   bindings = [
     (name = "SOURCES", durableObjectNamespace = "Source"),
     (name = "DIRECTORY", durableObjectNamespace = "Directory"),
+    (name = "RUNS_AS", text = "serve"),
 ${names.map((name) => `    (name = "${name}", fromEnvironment = "${name}"),\n`).join("")}  ],
 );
 `;

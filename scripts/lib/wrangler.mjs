@@ -30,6 +30,7 @@ export function wranglerDevCommand(port, apiHost) {
     "--inspector-port", "0",
     "--show-interactive-dev-session=false",
     "--var", `API_HOST:${apiHost}`,
+    "--var", "RUNS_AS:start",
   ]);
   Object.assign(options.env, { CLOUDFLARE_CF_FETCH_ENABLED: "false", WRANGLER_WRITE_LOGS: "false" });
   if (process.stdout.isTTY) options.env.FORCE_COLOR = "1"; // Its output goes through us, see below.

@@ -1,25 +1,39 @@
-//! The key families of a source: which are alive.
+//! The key families of a source: which are alive, and which refresh token is
+//! each one's current.
 //!
-//! A family is known by its `keyId`; the keys themselves are never here. Once
-//! revoked, a family stays so.
+//! A family is known by its `keyId`; keys and tokens themselves are never here,
+//! only a digest. Once revoked, a family stays so.
 
 use std::collections::BTreeMap;
 
+use super::refresh::SecretDigest;
 use crate::governor::ids::KeyId;
 use crate::governor::time::{Millis, Span};
 
 /// The most families that a source keeps.
 pub const MOST_FAMILIES: usize = 10_000;
-/// How long an expired family is still listed.
+/// How long a family is still listed when nothing of it is good any more.
 const LISTED_AFTER_EXPIRY: Span = Span::from_seconds(86_400);
+/// For how long a retired refresh token gets the answer again that it got: the
+/// first may have been lost.
+const ANSWER_AGAIN: Span = Span::from_seconds(10);
 
 /// One family of access keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Family {
     pub name: Option<String>,
     pub created_at: Millis,
-    /// When the last key of the family expires.
+    /// How long each access key lives.
+    pub ttl: Span,
+    /// How long each refresh token lives.
+    pub refresh_ttl: Span,
+    /// When the last access key of the family expires.
     pub expires_at: Millis,
+    /// The refresh token that is good now.
+    pub current: SecretDigest,
+    pub refresh_expires_at: Millis,
+    /// The token that `current` succeeded, and when.
+    pub retired: Option<(SecretDigest, Millis)>,
     pub revoked_at: Option<Millis>,
 }
 
@@ -41,6 +55,28 @@ impl State {
 }
 
 impl Family {
+    /// A family whose first access key and refresh token are handed out now.
+    pub fn minted(
+        name: Option<String>,
+        now: Millis,
+        ttl: Span,
+        refresh_ttl: Span,
+        current: SecretDigest,
+    ) -> Self {
+        Self {
+            name,
+            created_at: now,
+            ttl,
+            refresh_ttl,
+            expires_at: now.plus(ttl),
+            current,
+            refresh_expires_at: now.plus(refresh_ttl),
+            retired: None,
+            revoked_at: None,
+        }
+    }
+
+    /// Of its access keys: an expired family may still be refreshed.
     pub fn state(&self, now: Millis) -> State {
         if self.revoked_at.is_some() {
             State::Revoked
@@ -50,6 +86,45 @@ impl Family {
             State::Live
         }
     }
+
+    fn refresh(&mut self, shown: SecretDigest, successor: SecretDigest, now: Millis) -> Refresh {
+        if self.revoked_at.is_some() {
+            return Refresh::Refused;
+        }
+        if shown == self.current {
+            if self.refresh_expires_at <= now {
+                return Refresh::Refused;
+            }
+            self.retired = Some((shown, now));
+            self.current = successor;
+            self.expires_at = now.plus(self.ttl);
+            self.refresh_expires_at = now.plus(self.refresh_ttl);
+            return Refresh::Rotated;
+        }
+        match self.retired {
+            Some((retired, at)) if retired == shown && now.since(at) <= ANSWER_AGAIN => {
+                Refresh::Again
+            }
+            _ => {
+                self.revoked_at = Some(now);
+                Refresh::Reused
+            }
+        }
+    }
+}
+
+/// What trading in a refresh token comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refresh {
+    /// The successor is current now.
+    Rotated,
+    /// It did so a moment ago, and the successor hasn't been used: the same
+    /// answer again.
+    Again,
+    /// A retired token was used: the family is revoked.
+    Reused,
+    /// Unknown, revoked or expired: nothing changed.
+    Refused,
 }
 
 /// All families of a source.
@@ -89,12 +164,26 @@ impl Families {
         }
     }
 
-    /// Forgets families of which every key expired a day ago or longer; returns
-    /// them.
+    /// Trades in a refresh token whose MAC was good.
+    pub fn refresh(
+        &mut self,
+        key: KeyId,
+        shown: SecretDigest,
+        successor: SecretDigest,
+        now: Millis,
+    ) -> Refresh {
+        self.known.get_mut(&key).map_or(Refresh::Refused, |family| {
+            family.refresh(shown, successor, now)
+        })
+    }
+
+    /// Forgets families of which nothing has been good for a day; returns them.
     pub fn prune(&mut self, now: Millis) -> Vec<KeyId> {
         let mut pruned = Vec::new();
         self.known.retain(|key, family| {
-            let keep = family.expires_at.plus(LISTED_AFTER_EXPIRY) > now;
+            let end = family.expires_at.max(family.refresh_expires_at);
+            let end = family.revoked_at.map_or(end, |_| family.expires_at);
+            let keep = end.plus(LISTED_AFTER_EXPIRY) > now;
             if !keep {
                 pruned.push(*key);
             }
@@ -121,43 +210,94 @@ impl Families {
 mod tests {
     use super::*;
 
-    fn family(expires_at: u64) -> Family {
-        Family {
-            name: None,
-            created_at: Millis::EPOCH,
-            expires_at: Millis::from_epoch(expires_at),
-            revoked_at: None,
-        }
+    const KEY: KeyId = KeyId(1);
+    const DAY: u64 = 86_400_000;
+
+    fn digest(byte: u8) -> SecretDigest {
+        SecretDigest([byte; 32])
+    }
+
+    fn at(ms: u64) -> Millis {
+        Millis::from_epoch(ms)
+    }
+
+    /// Access keys live 100 ms, refresh tokens 50 s; token 1 is current.
+    fn families() -> Families {
+        let mut families = Families::default();
+        let (ttl, refresh_ttl) = (Span::from_ms(100), Span::from_seconds(50));
+        let family = Family::minted(None, at(0), ttl, refresh_ttl, digest(1));
+        families.insert(KEY, family);
+        families
+    }
+
+    fn refresh(families: &mut Families, shown: u8, ms: u64) -> Refresh {
+        families.refresh(KEY, digest(shown), digest(shown + 1), at(ms))
     }
 
     #[test]
     fn revoking_is_for_good_and_happens_once() {
-        let mut families = Families::default();
-        families.insert(KeyId(1), family(100));
-        assert!(families.admits(KeyId(1)));
-        let first = Millis::from_epoch(5);
-        assert!(families.revoke(KeyId(1), first));
-        assert!(!families.revoke(KeyId(1), Millis::from_epoch(9)));
-        assert_eq!(families.find(KeyId(1)).unwrap().revoked_at, Some(first));
-        assert!(!families.admits(KeyId(1)));
-        assert!(!families.revoke(KeyId(2), first));
+        let mut families = families();
+        assert!(families.admits(KEY));
+        assert!(families.revoke(KEY, at(5)));
+        assert!(!families.revoke(KEY, at(9)));
+        assert_eq!(families.find(KEY).unwrap().revoked_at, Some(at(5)));
+        assert!(!families.admits(KEY));
+        assert_eq!(refresh(&mut families, 1, 10), Refresh::Refused);
+        assert!(!families.revoke(KeyId(2), at(5)));
     }
 
     #[test]
-    fn long_expired_families_are_pruned() {
-        let mut families = Families::default();
-        families.insert(KeyId(1), family(100));
-        families.insert(KeyId(2), family(86_400_000));
-        assert_eq!(families.prune(Millis::from_epoch(86_400_099)), []);
-        assert_eq!(families.prune(Millis::from_epoch(86_400_100)), [KeyId(1)]);
+    fn a_refresh_rotates_the_token_and_prolongs_the_family() {
+        let mut families = families();
+        assert_eq!(refresh(&mut families, 1, 1_000), Refresh::Rotated);
+        let family = families.find(KEY).unwrap();
+        assert_eq!(family.expires_at, at(1_100));
+        assert_eq!(family.refresh_expires_at, at(51_000));
+        assert_eq!(refresh(&mut families, 2, 2_000), Refresh::Rotated);
+    }
+
+    #[test]
+    fn a_lost_answer_is_given_again_within_ten_seconds() {
+        let mut families = families();
+        refresh(&mut families, 1, 1_000);
+        let before = families.find(KEY).cloned();
+        assert_eq!(refresh(&mut families, 1, 11_000), Refresh::Again);
+        assert_eq!(families.find(KEY).cloned(), before, "nothing moved");
+        assert_eq!(refresh(&mut families, 1, 11_001), Refresh::Reused);
+        assert!(!families.admits(KEY));
+    }
+
+    #[test]
+    fn a_retired_token_is_reuse_once_its_successor_was_used() {
+        let mut families = families();
+        refresh(&mut families, 1, 1_000);
+        refresh(&mut families, 2, 1_001);
+        assert_eq!(refresh(&mut families, 1, 1_002), Refresh::Reused);
+        assert_eq!(refresh(&mut families, 3, 1_003), Refresh::Refused);
+    }
+
+    #[test]
+    fn an_expired_token_is_refused_without_harm() {
+        let mut families = families();
+        assert_eq!(refresh(&mut families, 1, 50_000), Refresh::Refused);
+        assert!(families.admits(KEY));
+        let unknown = families.refresh(KeyId(9), digest(1), digest(2), at(0));
+        assert_eq!(unknown, Refresh::Refused);
+    }
+
+    #[test]
+    fn families_of_which_nothing_is_good_are_pruned() {
+        let mut families = families();
+        assert_eq!(families.prune(at(50_000 + DAY - 1)), []);
+        assert_eq!(families.prune(at(50_000 + DAY)), [KEY]);
     }
 
     #[test]
     fn pages_follow_each_other() {
-        let mut families = Families::default();
-        for key in 1..=3 {
-            families.insert(KeyId(key), family(1));
-        }
+        let mut families = families();
+        let family = families.find(KEY).cloned().unwrap();
+        families.insert(KeyId(2), family.clone());
+        families.insert(KeyId(3), family);
         let keys =
             |page: Vec<(KeyId, &Family)>| page.iter().map(|(key, _)| key.0).collect::<Vec<_>>();
         let (page, more) = families.page(None, 2);

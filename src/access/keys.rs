@@ -32,20 +32,32 @@ impl SigningKeys {
     /// Reads `kid:base64,kid:base64,…`.
     ///
     /// # Errors
-    /// If there is none, an entry is malformed, a `kid` comes twice, or a secret
-    /// has under 32 bytes.
+    /// If there is none, an entry is malformed, a `kid` comes twice or isn't 1 to
+    /// 32 letters, digits, `-` and `_`, or a secret has under 32 bytes.
     pub fn parse(text: &str) -> Result<Self, BadSigningKeys> {
         let mut keys: Vec<(String, Hs256Key)> = Vec::new();
         for entry in text.split(',') {
             let (kid, secret) = entry.trim().split_once(':').ok_or(BadSigningKeys)?;
             let secret = decode(secret).ok_or(BadSigningKeys)?;
             let is_new = keys.iter().all(|(known, _)| known != kid);
-            if kid.is_empty() || !is_new || secret.len() < LEAST_SECRET_BYTES {
+            if !is_kid(kid) || !is_new || secret.len() < LEAST_SECRET_BYTES {
                 return Err(BadSigningKeys);
             }
             keys.push((kid.to_owned(), Hs256Key::new(secret)));
         }
         Ok(Self { keys })
+    }
+
+    /// The key that signs, with its id.
+    pub(super) fn first(&self) -> Option<(&str, &[u8])> {
+        let (kid, secret) = self.keys.first()?;
+        Some((kid, secret.as_ref()))
+    }
+
+    /// The key with this id.
+    pub(super) fn named(&self, kid: &str) -> Option<&[u8]> {
+        let found = self.keys.iter().find(|(known, _)| known == kid);
+        found.map(|(_, secret)| secret.as_ref())
     }
 
     /// Signs a key. `None` only if the token can't be written.
@@ -78,6 +90,12 @@ impl SigningKeys {
         }
         private.key.parse().ok()
     }
+}
+
+/// Key ids stand in tokens as they are.
+fn is_kid(text: &str) -> bool {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
+    (1..=32).contains(&text.len()) && text.bytes().all(plain)
 }
 
 fn decode(text: &str) -> Option<Vec<u8>> {
@@ -191,6 +209,7 @@ mod tests {
             "k1:".into(),
             "k1:short".into(),
             format!(":{good}"),
+            format!("a.b:{good}"),
             format!("k1:{good},"),
             format!("k1:{good},k1:{good}"),
             format!("k1:{}", "!".repeat(43)),

@@ -14,6 +14,7 @@ use super::Fault;
 use super::js::{self, Namespace};
 use crate::access::admin::AdminTokens;
 use crate::access::keys::SigningKeys;
+use crate::access::policy::Loopback;
 use crate::wire::problem::Problem;
 use crate::wire::route::Hosts;
 
@@ -21,6 +22,11 @@ pub struct Config {
     pub hosts: Hosts,
     pub sources: Namespace,
     pub directory: Namespace,
+    /// Whether key sets may be read from this machine.
+    pub loopback: Loopback,
+    /// Whether the caller's address is the connection's peer, since no proxy in
+    /// front tells it.
+    pub address_is_peer: bool,
     admin: Option<AdminTokens>,
     signing: Option<SigningKeys>,
 }
@@ -57,10 +63,17 @@ impl Config {
                 Err(Fault::because("no binding", name))
             }
         };
+        // Said by `npm start` and `npm run serve`, never in a deployment.
+        let runs_as = text("RUNS_AS");
         Ok(Self {
             hosts: Hosts::parse(&text("API_HOST"), &text("SOURCE_DOMAIN")),
             sources: namespace("SOURCES")?,
             directory: namespace("DIRECTORY")?,
+            loopback: match runs_as.as_str() {
+                "start" | "serve" => Loopback::Allowed,
+                _ => Loopback::Refused,
+            },
+            address_is_peer: runs_as == "serve" && text("TRUST_CF_CONNECTING_IP") != "1",
             admin: AdminTokens::parse(&text("ADMIN_TOKEN")).ok(),
             signing: SigningKeys::parse(&text("SIGNING_KEYS")).ok(),
         })

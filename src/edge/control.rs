@@ -6,13 +6,13 @@
 
 use std::rc::Rc;
 
-use serde_json::json;
-use wasm_bindgen_futures::JsFuture;
+use serde_json::{Value, json};
 use web_sys::{Request, Response};
 
 use super::config::Config;
 use super::{Fault, Reply, door, forward, js};
-use crate::access::keys::KeyGrant;
+use crate::access::keys::{KeyGrant, SigningKeys};
+use crate::access::refresh::RefreshSecret;
 use crate::fields::{FieldError, Fields};
 use crate::governor::ids::{KeyId, RequestId, Version};
 use crate::governor::settings::Settings;
@@ -26,8 +26,13 @@ use crate::wire::route::{Control, is_source_name};
 
 /// How long a key lives unless the operator says.
 const KEY_TTL: Span = Span::from_seconds(3600);
-const LEAST_KEY_TTL_MS: u64 = 1000;
 const MOST_KEY_TTL_MS: u64 = 30 * 86_400_000;
+/// How long a refresh token lives unless the operator says.
+const REFRESH_TTL: Span = Span::from_seconds(30 * 86_400);
+const MOST_REFRESH_TTL_MS: u64 = 365 * 86_400_000;
+const LEAST_TTL_MS: u64 = 1000;
+/// Longer than any token that is looked at, so that none is called malformed.
+const MOST_TOKEN_CHARS: usize = 4096;
 /// Characters of a key's name.
 const MOST_NAME_CHARS: usize = 100;
 
@@ -45,7 +50,9 @@ pub async fn serve(
     control: Control<'_>,
     query: &str,
 ) -> Reply {
-    if let Err(problem) = door::admin(config, request) {
+    if !matches!(control, Control::RefreshKey(_))
+        && let Err(problem) = door::admin(config, request).await
+    {
         return problem.into();
     }
     let body = match door::read_body(request).await {
@@ -81,6 +88,21 @@ pub async fn serve(
             });
             operator.pass(source, action).await
         }
+        Control::RefreshKey(source) => operator.refresh(source, &body).await,
+        Control::ReadLog(source) => {
+            let action = Page::parse(query).map(|page| Action::Log {
+                limit: page.limit,
+                before: page.before.parse().ok(),
+            });
+            operator.pass(source, action).await
+        }
+        Control::ReadAudit(source) => {
+            let action = Page::parse(query).map(|page| Action::Audit {
+                limit: page.limit,
+                before: page.before.parse().ok(),
+            });
+            operator.pass(source, action).await
+        }
         Control::RevokeKey { source, key } => match key.parse() {
             Ok(key) => operator.pass(source, Ok(Action::Revoke { key })).await,
             Err(_) => Err(unknown("key")),
@@ -94,6 +116,11 @@ fn unknown(what: &str) -> Problem {
 }
 
 impl Operator<'_> {
+    fn ip(&self) -> Option<Box<str>> {
+        let address = door::address(self.config, self.request)?;
+        Some(address.to_string().into_boxed_str())
+    }
+
     async fn call(
         &self,
         source: &str,
@@ -103,6 +130,7 @@ impl Operator<'_> {
     ) -> Result<Response, Problem> {
         let call = ControlCall {
             request: self.id,
+            ip: self.ip(),
             action,
         };
         Ok(forward::control(self.config, source, &call, body, near).await?)
@@ -127,7 +155,12 @@ impl Operator<'_> {
             problem.field = Some("source".into());
             return Err(problem);
         }
-        let settings = Settings::parse(body)?;
+        // Nothing at all would put every setting back to its default.
+        if body.trim_ascii().is_empty() {
+            let message = "The body must be the settings as a JSON object; {} for all defaults.";
+            return Err(FieldError::new("", message).into());
+        }
+        let settings = Settings::parse(body, self.config.loopback)?;
         let if_match = door::header(self.request, "If-Match");
         let if_none_match = door::header(self.request, "If-None-Match");
         let action = Action::Put {
@@ -147,14 +180,8 @@ impl Operator<'_> {
 
     async fn register(&self, source: &str, response: &Response) -> Result<(), Problem> {
         let known = json_of(response.clone()).await?;
-        let moment = |name| {
-            Millis::from_epoch(
-                known
-                    .get(name)
-                    .and_then(serde_json::Value::as_u64)
-                    .unwrap_or(0),
-            )
-        };
+        let moment =
+            |name| Millis::from_epoch(known.get(name).and_then(Value::as_u64).unwrap_or(0));
         let call = DirectoryCall::Register {
             source: source.to_owned(),
             created_at: moment("createdAt"),
@@ -191,7 +218,7 @@ impl Operator<'_> {
             after: after.to_owned(),
         };
         let response = self.tell_directory(&call).await?;
-        let list = text_of(&response).await?;
+        let list = forward::text_of(&response).await?;
         Ok(Reply::Ours(HttpAnswer {
             status: 200,
             headers: Vec::new(),
@@ -203,31 +230,87 @@ impl Operator<'_> {
         let signing = self.config.signing()?;
         let fields = Fields::of_body(body)?;
         let name = fields.text("name", 1, MOST_NAME_CHARS)?;
-        let ttl = fields.within("ttlMs", LEAST_KEY_TTL_MS, MOST_KEY_TTL_MS)?;
+        let ttl = fields.within("ttlMs", LEAST_TTL_MS, MOST_KEY_TTL_MS)?;
+        let refresh_ttl = fields.within("refreshTtlMs", LEAST_TTL_MS, MOST_REFRESH_TTL_MS)?;
         fields.no_others()?;
-        let grant = KeyGrant {
-            source: source.to_owned(),
-            key: KeyId(half(js::random())),
-            expires_at: js::now().plus(ttl.map_or(KEY_TTL, Span::from_ms)),
-        };
+        let key = KeyId(half(js::random()));
+        let secret = random_secret();
         let action = Action::Mint {
-            key: grant.key,
-            expires_at: grant.expires_at,
+            key,
+            ttl: ttl.map_or(KEY_TTL, Span::from_ms),
+            refresh_ttl: refresh_ttl.map_or(REFRESH_TTL, Span::from_ms),
+            digest: secret.digest(),
         };
         let response = self.call(source, action, name.as_deref(), None).await?;
+        self.hand_out(signing, source, key, secret, response).await
+    }
+
+    async fn refresh(&self, source: &str, body: &[u8]) -> Result<Reply, Problem> {
+        let signing = self.config.signing()?;
+        let fields = Fields::of_body(body)?;
+        let token = fields.text("refreshToken", 1, MOST_TOKEN_CHARS)?;
+        fields.no_others()?;
+        let token = token.ok_or_else(|| {
+            FieldError::new(
+                "refreshToken",
+                "refreshToken must be the token that came with the key.",
+            )
+        })?;
+        let shown = signing
+            .read_refresh(&token, source)
+            .ok_or_else(Problem::bad_refresh_token)?;
+        let action = Action::Refresh {
+            key: shown.key,
+            shown: shown.secret.digest(),
+            successor: shown.successor.digest(),
+        };
+        let response = self.call(source, action, None, None).await?;
+        // A source that isn't there is no different from a token that isn't good.
+        if response.status() == Kind::NotFound.status() {
+            return Err(Problem::bad_refresh_token());
+        }
+        self.hand_out(signing, source, shown.key, shown.successor, response)
+            .await
+    }
+
+    /// Writes the tokens of a family that the object has taken note of.
+    async fn hand_out(
+        &self,
+        signing: &SigningKeys,
+        source: &str,
+        key: KeyId,
+        secret: RefreshSecret,
+        response: Response,
+    ) -> Result<Reply, Problem> {
         if !response.ok() {
             return Ok(Reply::Passed(response));
         }
-        let access_key = signing
-            .sign(&grant)
-            .ok_or_else(|| Fault::because("a key was not signed", grant.key))?;
-        let minted = json!({
-            "keyId": grant.key.to_string(),
-            "accessKey": access_key,
-            "expiresAt": grant.expires_at.epoch_ms(),
+        let status = response.status();
+        let family = json_of(Ok(response)).await?;
+        let expires_at = family.get("expiresAt").and_then(Value::as_u64);
+        let grant = KeyGrant {
+            source: source.to_owned(),
+            key,
+            expires_at: Millis::from_epoch(expires_at.unwrap_or_default()),
+        };
+        let unsigned = || Fault::because("a key was not signed", key);
+        let handed_out = json!({
+            "keyId": key.to_string(),
+            "accessKey": signing.sign(&grant).ok_or_else(unsigned)?,
+            "expiresAt": expires_at,
+            "refreshToken": signing.write_refresh(source, key, secret).ok_or_else(unsigned)?,
+            "refreshExpiresAt": family.get("refreshExpiresAt"),
         });
-        Ok(Reply::Ours(HttpAnswer::json(201, &minted)))
+        Ok(Reply::Ours(HttpAnswer::json(status, &handed_out)))
     }
+}
+
+fn random_secret() -> RefreshSecret {
+    let mut secret = [0; 32];
+    let (first, second) = secret.split_at_mut(16);
+    first.copy_from_slice(&js::random().to_be_bytes());
+    second.copy_from_slice(&js::random().to_be_bytes());
+    RefreshSecret(secret)
 }
 
 /// 64 of 128 random bits.
@@ -237,16 +320,8 @@ fn half(bits: u128) -> u64 {
     half
 }
 
-async fn text_of(response: &Response) -> Result<String, Fault> {
-    let broken = |error| Fault::because("an object's answer can't be read", error);
-    let text = JsFuture::from(response.text().map_err(broken)?).await;
-    Ok(text.map_err(broken)?.as_string().unwrap_or_default())
-}
-
-async fn json_of(
-    response: Result<Response, wasm_bindgen::JsValue>,
-) -> Result<serde_json::Value, Fault> {
+async fn json_of(response: Result<Response, wasm_bindgen::JsValue>) -> Result<Value, Fault> {
     let response = response.map_err(|error| Fault::because("an answer was not copied", error))?;
-    let text = text_of(&response).await?;
+    let text = forward::text_of(&response).await?;
     serde_json::from_str(&text).map_err(|error| Fault::because("an object's answer", error))
 }

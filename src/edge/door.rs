@@ -1,13 +1,19 @@
 //! What is checked before a call may reach an object: sizes, secrets, where it
 //! comes from. No check here asks an object.
 
+use std::cell::Cell;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
 use js_sys::Uint8Array;
 use wasm_bindgen::{JsCast as _, JsValue};
 use wasm_bindgen_futures::JsFuture;
 use web_sys::{ReadableStreamDefaultReader, Request};
+use worker::Delay;
 
 use super::config::Config;
 use super::js;
+use crate::access::ip;
 use crate::governor::ids::KeyId;
 use crate::wire::MOST_BODY_BYTES;
 use crate::wire::problem::{Kind, Problem};
@@ -48,22 +54,47 @@ pub fn access_key(
         .ok_or_else(Problem::bad_access_key)
 }
 
+/// A wrong token is answered slowly, and the slower the more of them an isolate
+/// sees; a right one never waits.
+///
 /// # Errors
 /// 401 without a good admin token; 503 if there is none to compare with.
-pub fn admin(config: &Config, request: &Request) -> Result<(), Problem> {
+pub async fn admin(config: &Config, request: &Request) -> Result<(), Problem> {
     let tokens = config.admin()?;
     let authorization = header(request, "Authorization");
     match bearer(authorization.as_deref()) {
-        Some(token) if tokens.admits(token) => Ok(()),
-        _ => Err(Problem::bad_admin_token()),
+        Some(token) if tokens.admits(token) => {
+            WRONG_ADMIN_TOKENS.set(0);
+            Ok(())
+        }
+        Some(_) => {
+            let wrong = WRONG_ADMIN_TOKENS.get().saturating_add(1);
+            WRONG_ADMIN_TOKENS.set(wrong);
+            let pause = Duration::from_millis(50).saturating_mul(wrong);
+            Delay::from(pause.min(LONGEST_PAUSE)).await;
+            Err(Problem::bad_admin_token())
+        }
+        None => Err(Problem::bad_admin_token()),
     }
 }
 
-/// The caller's address as the edge tells it, in its canonical form.
-pub fn address(request: &Request) -> Option<Box<str>> {
-    let text = header(request, "CF-Connecting-IP")?;
-    let address: std::net::IpAddr = text.trim().parse().ok()?;
-    Some(address.to_string().into_boxed_str())
+/// The longest that the answer to a wrong admin token is held back.
+const LONGEST_PAUSE: Duration = Duration::from_secs(3);
+
+thread_local! {
+    /// Wrong admin tokens since the last right one.
+    static WRONG_ADMIN_TOKENS: Cell<u32> = const { Cell::new(0) };
+}
+
+/// The caller's address: as Cloudflare tells it, or the peer of the connection
+/// where nobody is in front.
+pub fn address(config: &Config, request: &Request) -> Option<IpAddr> {
+    if !config.address_is_peer {
+        return ip::address(&header(request, "CF-Connecting-IP")?);
+    }
+    let peer = js::property(&js::property(request, "cf"), "clientIp");
+    let peer: SocketAddr = peer.as_string()?.parse().ok()?;
+    ip::address(&peer.ip().to_string())
 }
 
 /// Reads a body of at most 64 KiB.

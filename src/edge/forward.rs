@@ -19,7 +19,7 @@ use web_sys::Response;
 use worker::Delay;
 
 use super::config::Config;
-use super::object::{AGAIN, DEAD_KEY};
+use super::object::{ABSENT, AGAIN, DEAD_KEY, STALE_POLICY};
 use super::{Fault, js};
 use crate::governor::ids::KeyId;
 use crate::governor::time::{Millis, Span};
@@ -33,6 +33,8 @@ const PATIENCE: Span = Span::from_seconds(10);
 const MOST_TRIES: u32 = 6;
 /// The pause before the second try; it doubles with each.
 const FIRST_PAUSE_MS: u32 = 20;
+/// A call that stood this long before it failed starts the count anew.
+const QUIET: Span = Span::from_seconds(1);
 /// Dead key families that an isolate remembers.
 const MOST_DEAD_KEYS: usize = 4096;
 
@@ -41,6 +43,8 @@ pub enum Verdict {
     Answered(Response),
     /// The key's family is dead, or the source isn't there.
     Unauthorized,
+    /// The door decided by another policy than stands; this is what stands.
+    StalePolicy(String),
 }
 
 /// One call, and whether it made it.
@@ -58,23 +62,37 @@ enum Try {
 pub async fn lock(config: &Config, source: &str, call: LockCall) -> Result<Verdict, Fault> {
     let key = call.caller.key;
     let started = js::now();
+    let mut tries: u32 = 0;
     let mut pause = FIRST_PAUSE_MS;
-    for _ in 0..MOST_TRIES {
-        let call = carried_over(&call, started, js::now());
-        let deadline = wait_of(&call.verb).plus(PATIENCE);
+    while tries < MOST_TRIES {
+        let tried_at = js::now();
+        let call = carried_over(&call, started, tried_at);
+        let wait = wait_of(&call.verb);
         let stub = config.sources.get_by_name(source);
         let promise = stub.and_then(|stub| stub.fetch(&call.to_url()));
-        match attempt(promise, deadline).await {
+        match attempt(promise, wait.plus(PATIENCE)).await {
             Try::Answered(response) if response.status() == DEAD_KEY => {
                 remember_dead(key);
                 return Ok(Verdict::Unauthorized);
             }
+            Try::Answered(response) if response.status() == STALE_POLICY => {
+                return text_of(&response).await.map(Verdict::StalePolicy);
+            }
             Try::Answered(response) => return Ok(Verdict::Answered(response)),
             Try::Failed(fault) => return Err(fault),
-            Try::Again => pause = rest(pause).await,
+            // It waited well until the object was reset: earlier failures are
+            // another matter. The waiting time ends this at the latest.
+            Try::Again if !wait.is_zero() && js::now().since(tried_at) >= QUIET => {
+                tries = 0;
+                pause = FIRST_PAUSE_MS;
+            }
+            Try::Again => {
+                tries = tries.saturating_add(1);
+                pause = rest(pause).await;
+            }
         }
     }
-    Err(Fault::because("an object kept failing", MOST_TRIES))
+    Err(Fault::because("an object kept failing", tries))
 }
 
 /// The same call as it stands now: what was waited counts.
@@ -129,6 +147,17 @@ pub async fn control(
         }
     };
     repeat(tries, fetch).await
+}
+
+/// Hands a batch of refusals to the object of `source`; false if there is no
+/// such source.
+///
+/// # Errors
+/// If the one try was not answered: these are not worth a second.
+pub async fn batch(config: &Config, source: &str, url: &str) -> Result<bool, Fault> {
+    let fetch = || config.sources.get_by_name(source)?.fetch(url);
+    let response = repeat(1, fetch).await?;
+    Ok(response.status() != ABSENT)
 }
 
 /// Calls the directory.
@@ -192,6 +221,16 @@ async fn rest(pause: u32) -> u32 {
     let jittered = half.saturating_add(js::roll().rem_euclid(pause.max(1)));
     Delay::from(Duration::from_millis(jittered.into())).await;
     pause.saturating_mul(2)
+}
+
+/// The text of an object's answer.
+///
+/// # Errors
+/// If it can't be read to its end.
+pub async fn text_of(response: &Response) -> Result<String, Fault> {
+    let broken = |error| Fault::because("an object's answer can't be read", error);
+    let text = JsFuture::from(response.text().map_err(broken)?).await;
+    Ok(text.map_err(broken)?.as_string().unwrap_or_default())
 }
 
 fn js_object(pairs: &[(&str, &str)]) -> JsValue {

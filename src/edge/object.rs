@@ -15,21 +15,27 @@ use worker::Env;
 
 use super::js::{self, Namespace, ObjectContext};
 use super::turn::{Object, Source};
-use super::{Fault, operate};
-use crate::governor::command::{Acquire, Answer, Command, Reply};
+use super::{Fault, operate, policy};
+use crate::governor::command::{Acquire, Answer, Command, Reply, TurnedAway};
 use crate::governor::ids::{AttemptId, RequestId, SlotSecret};
 use crate::governor::time::{Millis, Span};
 use crate::protocol::control::ControlCall;
-use crate::protocol::lock::{Caller, LockCall, Verb};
+use crate::protocol::lock::{Caller, LockCall, Refused, Verb};
+use crate::protocol::log::Batch;
 use crate::wire::answer::{self, HttpAnswer};
 use crate::wire::problem::Problem;
-use crate::wire::request::Carrier;
 
 /// Says to the Worker: memory was lost, call again. Never reaches a caller.
 pub const AGAIN: u16 = 599;
 /// Says to the Worker: the key's family is dead here, for good. Never reaches a
 /// caller.
 pub const DEAD_KEY: u16 = 598;
+
+/// Says to the Worker: the door decided by another policy than stands; the body
+/// is the one that does. Never reaches a caller.
+pub const STALE_POLICY: u16 = 597;
+/// Says to the Worker: there is no source. Never reaches a caller.
+pub const ABSENT: u16 = 596;
 
 /// When the alarm is tried again after it failed.
 const ALARM_RETRY: Span = Span::from_seconds(1);
@@ -67,17 +73,21 @@ impl SourceObject {
             let id = call.caller.request;
             return match lock(&self.0, call) {
                 Ok(Come::Answer(answer)) => js::respond(&answer, id).map(JsValue::from),
-                Ok(Come::DeadKey) => signal(DEAD_KEY),
+                Ok(Come::DeadKey) => signal(DEAD_KEY, None),
+                Ok(Come::StalePolicy(said)) => signal(STALE_POLICY, Some(&said)),
                 Ok(Come::Waits(attempt, receiver)) => {
                     let waits = wait(Rc::clone(&self.0), request.signal(), attempt, id, receiver);
                     Ok(future_to_promise(waits).into())
                 }
-                Err(Fault) => signal(AGAIN),
+                Err(Fault) => signal(AGAIN, None),
             };
         }
         if let Some(call) = ControlCall::from_url(&url) {
             let object = Rc::clone(&self.0);
             return Ok(future_to_promise(serve_control(object, request, call)).into());
+        }
+        if let Some(Batch(entries)) = Batch::from_url(&url) {
+            return turned_away(&self.0, entries);
         }
         js::respond(&Problem::not_found().into_answer(), RequestId(0)).map(JsValue::from)
     }
@@ -95,6 +105,8 @@ impl SourceObject {
 enum Come {
     Answer(HttpAnswer),
     DeadKey,
+    /// What stands.
+    StalePolicy(String),
     Waits(AttemptId, Receiver<Answer>),
 }
 
@@ -102,23 +114,22 @@ fn lock(object: &Object, call: LockCall) -> Result<Come, Fault> {
     let now = js::now();
     object.turn(now, |source| match source {
         Some(source) if source.families.admits(call.caller.key) => {
-            if may_carry(source, call.caller.carrier) {
-                serve_verb(object, source, now, &call.caller, call.verb)
-            } else {
-                Ok(Come::Answer(Problem::bad_access_key().into_answer()))
+            let policy = &source.governor.settings().access;
+            let version = source.header.version;
+            let is_decided_by_it = match call.caller.policy {
+                Some(decided_by) => decided_by == version,
+                None => policy.is_plain(),
+            };
+            if !is_decided_by_it {
+                return Ok(Come::StalePolicy(policy::said(version, policy)));
             }
+            if !policy.carries(call.caller.carrier) {
+                return Ok(Come::Answer(Problem::bad_access_key().into_answer()));
+            }
+            serve_verb(object, source, now, &call.caller, call.verb)
         }
         _ => Ok(Come::DeadKey),
     })
-}
-
-fn may_carry(source: &Source, carrier: Carrier) -> bool {
-    let access = &source.governor.settings().access;
-    match carrier {
-        Carrier::KeyHeader => true,
-        Carrier::Bearer => access.bearer,
-        Carrier::Swarmvia => access.swarmvia,
-    }
 }
 
 fn serve_verb(
@@ -130,7 +141,19 @@ fn serve_verb(
 ) -> Result<Come, Fault> {
     let id = caller.request;
     let (attempt, command) = match verb {
-        Verb::Check => return Ok(Come::Answer(HttpAnswer::json(200, &json!({})))),
+        Verb::Check { refused } => {
+            if let Some(Refused { outcome, ip }) = refused {
+                let key = Some(caller.key);
+                let one = TurnedAway {
+                    request: id,
+                    key,
+                    ip,
+                    outcome,
+                };
+                object.apply(source, now, Command::TurnedAway(vec![one]), |_| Vec::new())?;
+            }
+            return Ok(Come::Answer(HttpAnswer::json(200, &json!({}))));
+        }
         // Nothing can have such an id.
         Verb::Renew { slot: None } => return Ok(Come::Answer(answer::renew(None))),
         Verb::Release { slot: None, .. } => return Ok(Come::Answer(answer::release(false))),
@@ -190,7 +213,7 @@ async fn wait(
             js::respond(&http, request).map(JsValue::from)
         }
         // Memory was lost, or nobody is there to read this.
-        Err(_) => signal(AGAIN),
+        Err(_) => signal(AGAIN, None),
     }
 }
 
@@ -220,13 +243,25 @@ async fn serve_control(
     let body = body.as_string().unwrap_or_default();
     match operate::serve(&object, call, &body).await {
         Ok(answer) => js::respond(&answer, id).map(JsValue::from),
-        Err(Fault) => signal(AGAIN),
+        Err(Fault) => signal(AGAIN, None),
     }
 }
 
-/// A bare status for the Worker.
-fn signal(status: u16) -> Result<JsValue, JsValue> {
+/// Takes refusals at the door into the log.
+fn turned_away(object: &Object, entries: Vec<TurnedAway>) -> Result<JsValue, JsValue> {
+    let now = js::now();
+    let taken = object.turn(now, |source| match source {
+        None => Ok(ABSENT),
+        Some(source) => object
+            .apply(source, now, Command::TurnedAway(entries), |_| Vec::new())
+            .map(|_| 204),
+    });
+    signal(taken.unwrap_or(AGAIN), None)
+}
+
+/// A status for the Worker, which no caller sees.
+fn signal(status: u16, body: Option<&str>) -> Result<JsValue, JsValue> {
     let init = ResponseInit::new();
     init.set_status(status);
-    Response::new_with_opt_str_and_init(None, &init).map(JsValue::from)
+    Response::new_with_opt_str_and_init(body, &init).map(JsValue::from)
 }

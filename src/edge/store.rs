@@ -8,25 +8,27 @@
 use std::collections::VecDeque;
 
 use js_sys::{Array, JsString};
+use serde_json::{Value, json};
 use wasm_bindgen::JsValue;
 
 use super::Fault;
 use super::js::{self, Sql, Storage};
 use crate::access::families::{Families, Family};
+use crate::access::policy::Loopback;
 use crate::fields::whole;
 use crate::governor::command::{Attempt, Effect};
-use crate::governor::ids::{KeyId, Ref, SlotSecret, Version};
-use crate::governor::ring::{BLOCK, Block};
+use crate::governor::ids::{KeyId, Ref, RequestId, SlotSecret, Version};
+use crate::governor::ring::{BLOCK, Block, DOORSTEP};
 use crate::governor::rpm::WINDOW;
 use crate::governor::settings::Settings;
 use crate::governor::slots::Slot;
 use crate::governor::snapshot::Snapshot;
-use crate::governor::time::Millis;
+use crate::governor::time::{MAX_SAFE, Millis, Span};
 
 /// The version of the layout below.
 const LAYOUT: u32 = 1;
 
-const CREATE: [&str; 3] = [
+const CREATE: [&str; 4] = [
     // One row: the source itself.
     "CREATE TABLE source (
         id INTEGER PRIMARY KEY CHECK (id = 1),
@@ -39,15 +41,18 @@ const CREATE: [&str; 3] = [
         cooldown_until INTEGER
     ) STRICT",
     // The ring of attempts. A held slot is a row with a secret; a row with a
-    // request deadline took a slot, and so counts in the RPM window.
+    // request deadline took a slot, and so counts in the RPM window. Rows from
+    // ring::DOORSTEP on are refusals of callers without a signed key.
     "CREATE TABLE attempts (
         row INTEGER PRIMARY KEY,
         ref INTEGER NOT NULL,
         at INTEGER NOT NULL,
         request TEXT NOT NULL,
-        key TEXT NOT NULL,
+        key TEXT,
         ip TEXT,
+        status INTEGER NOT NULL,
         outcome TEXT NOT NULL,
+        omitted INTEGER,
         queued_ms INTEGER NOT NULL,
         secret TEXT,
         attempt TEXT,
@@ -58,10 +63,32 @@ const CREATE: [&str; 3] = [
         key TEXT PRIMARY KEY,
         name TEXT,
         created_at INTEGER NOT NULL,
+        ttl_ms INTEGER NOT NULL,
+        refresh_ttl_ms INTEGER NOT NULL,
         expires_at INTEGER NOT NULL,
+        current TEXT NOT NULL,
+        refresh_expires_at INTEGER NOT NULL,
+        retired TEXT,
+        retired_at INTEGER,
         revoked_at INTEGER
     ) STRICT, WITHOUT ROWID",
+    "CREATE TABLE audit (
+        ordinal INTEGER PRIMARY KEY,
+        at INTEGER NOT NULL,
+        request TEXT NOT NULL,
+        action TEXT NOT NULL,
+        detail TEXT NOT NULL,
+        ip TEXT
+    ) STRICT",
 ];
+
+/// An attempt that took a slot is known to operators by the slot's name.
+const SELECT_LOG: &str = "SELECT *, ref AS ordinal,
+    CASE WHEN request_deadline IS NOT NULL THEN CAST(ref AS TEXT) END AS slot_ref
+    FROM attempts";
+
+/// Entries of the audit log that are kept.
+const AUDIT_KEEP: u32 = 1000;
 
 /// What is known of a source beside its governor.
 #[derive(Clone, Debug)]
@@ -85,7 +112,19 @@ pub enum Write<'a> {
         family: &'a Family,
     },
     ForgetFamily(KeyId),
+    Audit(Audited),
     Effect(&'a Effect),
+}
+
+/// What an operator did, for the audit log.
+#[derive(Clone, Debug)]
+pub struct Audited {
+    pub at: Millis,
+    pub request: RequestId,
+    pub ip: Option<Box<str>>,
+    pub action: &'static str,
+    /// What it was done to; never a secret.
+    pub detail: Value,
 }
 
 pub struct Store {
@@ -153,18 +192,22 @@ impl Store {
                 ]),
             ),
             Write::Family { key, family } => self.run(
-                "INSERT OR REPLACE INTO families VALUES (?, ?, ?, ?, ?)",
+                "INSERT OR REPLACE INTO families VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 &row([
                     key.to_string().into(),
-                    family
-                        .name
-                        .as_deref()
-                        .map_or(JsValue::NULL, JsValue::from_str),
+                    optional(family.name.as_deref(), JsValue::from_str),
                     moment(family.created_at),
+                    number(family.ttl.ms()).into(),
+                    number(family.refresh_ttl.ms()).into(),
                     moment(family.expires_at),
-                    family.revoked_at.map_or(JsValue::NULL, moment),
+                    family.current.to_string().into(),
+                    moment(family.refresh_expires_at),
+                    optional(family.retired, |(digest, _)| digest.to_string().into()),
+                    optional(family.retired, |(_, at)| moment(at)),
+                    optional(family.revoked_at, moment),
                 ]),
             ),
+            Write::Audit(audited) => self.audit(audited),
             Write::ForgetFamily(key) => self.run(
                 "DELETE FROM families WHERE key = ?",
                 &row([key.to_string().into()]),
@@ -193,7 +236,7 @@ impl Store {
             ),
             Effect::Cooldown { until } => self.run(
                 "UPDATE source SET cooldown_until = ?",
-                &row([until.map_or(JsValue::NULL, moment)]),
+                &row([optional(*until, moment)]),
             ),
             Effect::Answer { .. } => Ok(()),
         }
@@ -201,26 +244,43 @@ impl Store {
 
     fn record(&self, attempt: &Attempt) -> Result<(), JsValue> {
         let slot = attempt.slot.as_ref();
-        let of_slot = |value: Option<JsValue>| value.unwrap_or(JsValue::NULL);
         self.run(
-            "INSERT OR REPLACE INTO attempts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT OR REPLACE INTO attempts
+             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             &row([
                 attempt.row.into(),
                 number(attempt.reference.0).into(),
                 moment(attempt.at),
                 attempt.request.to_string().into(),
-                attempt.key.to_string().into(),
-                attempt
-                    .ip
-                    .as_deref()
-                    .map_or(JsValue::NULL, JsValue::from_str),
+                optional(attempt.key, |key| key.to_string().into()),
+                optional(attempt.ip.as_deref(), JsValue::from_str),
+                attempt.outcome.status().into(),
                 attempt.outcome.word().into(),
+                optional(attempt.outcome.omitted(), JsValue::from),
                 number(attempt.queued.ms()).into(),
-                of_slot(slot.map(|slot| format!("{:032x}", slot.secret.0).into())),
-                of_slot(slot.map(|slot| slot.attempt.to_string().into())),
-                of_slot(slot.map(|slot| moment(slot.lease_deadline))),
-                of_slot(slot.map(|slot| moment(slot.request_deadline))),
+                optional(slot, |slot| format!("{:032x}", slot.secret.0).into()),
+                optional(slot, |slot| slot.attempt.to_string().into()),
+                optional(slot, |slot| moment(slot.lease_deadline)),
+                optional(slot, |slot| moment(slot.request_deadline)),
             ]),
+        )
+    }
+
+    /// Adds an entry and drops the one that is too many.
+    fn audit(&self, audited: &Audited) -> Result<(), JsValue> {
+        self.run(
+            "INSERT INTO audit (at, request, action, detail, ip) VALUES (?, ?, ?, ?, ?)",
+            &row([
+                moment(audited.at),
+                audited.request.to_string().into(),
+                audited.action.into(),
+                audited.detail.to_string().into(),
+                optional(audited.ip.as_deref(), JsValue::from_str),
+            ]),
+        )?;
+        self.run(
+            "DELETE FROM audit WHERE ordinal <= (SELECT MAX(ordinal) FROM audit) - ?",
+            &row([AUDIT_KEEP.into()]),
         )
     }
 
@@ -233,6 +293,66 @@ impl Store {
             .exec(&JsString::from(query), bindings)
             .and_then(|cursor| cursor.to_array())
             .map_err(|error| Fault::because("a read failed", error))
+    }
+
+    /// A page of the access log, newest first, and whether there is more.
+    ///
+    /// # Errors
+    /// If storage can't be read.
+    pub fn log(&self, limit: u32, before: Option<Ref>) -> Result<Page, Fault> {
+        self.page(SELECT_LOG, limit, before, |row| {
+            json!({
+                "at": row.natural("at"),
+                "requestId": row.text("request"),
+                "keyId": row.text("key"),
+                "ip": row.text("ip"),
+                "status": row.natural("status").filter(|status| *status > 0),
+                "outcome": row.text("outcome"),
+                "count": row.natural("omitted"),
+                "queuedMs": row.natural("queued_ms"),
+                "ref": row.text("slot_ref"),
+            })
+        })
+    }
+
+    /// A page of the audit log, newest first, and whether there is more.
+    ///
+    /// # Errors
+    /// If storage can't be read.
+    pub fn audit_log(&self, limit: u32, before: Option<Ref>) -> Result<Page, Fault> {
+        self.page("SELECT * FROM audit", limit, before, |row| {
+            let detail = row.text("detail").unwrap_or_default();
+            json!({
+                "at": row.natural("at"),
+                "requestId": row.text("request"),
+                "action": row.text("action"),
+                "detail": serde_json::from_str::<Value>(&detail).unwrap_or_default(),
+                "ip": row.text("ip"),
+            })
+        })
+    }
+
+    /// One more than is asked for is read, to tell whether there are more.
+    fn page(
+        &self,
+        select: &str,
+        limit: u32,
+        before: Option<Ref>,
+        entry: impl Fn(&Row) -> Value,
+    ) -> Result<Page, Fault> {
+        let before = before.map_or(MAX_SAFE, |before| before.0.min(MAX_SAFE));
+        let rows = self.rows(
+            &format!("SELECT * FROM ({select}) WHERE ordinal < ? ORDER BY ordinal DESC LIMIT ?"),
+            &row([number(before).into(), limit.saturating_add(1).into()]),
+        )?;
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        let rows: Vec<Row> = rows.iter().map(Row).collect();
+        let page = rows.get(..limit.min(rows.len())).unwrap_or_default();
+        let last = page.last().filter(|_| rows.len() > limit);
+        Ok(Page {
+            next: last.and_then(|row| row.natural("ordinal")).map(Ref),
+            entries: page.iter().map(|row| without_nulls(entry(row))).collect(),
+        })
     }
 
     /// Everything that is kept; `None` if there is no source. Writes nothing, so
@@ -257,7 +377,8 @@ impl Store {
             return Err(Fault::because("unknown layout", source.natural("layout")));
         }
         let settings = source.text("settings").unwrap_or_default();
-        let settings = Settings::parse(settings.as_bytes())
+        // Checked when they were put in place.
+        let settings = Settings::parse(settings.as_bytes(), Loopback::Allowed)
             .map_err(|error| Fault::because("stored settings", error))?;
         let header = source
             .header()
@@ -280,8 +401,8 @@ impl Store {
         let blocks = self.rows(
             "SELECT row / ? AS block, MAX(ref) AS last,
                 MAX(CASE WHEN request_deadline IS NOT NULL THEN at END) AS last_grant,
-                MAX(at) AS at FROM attempts GROUP BY 1 ORDER BY 2",
-            &row([BLOCK.into()]),
+                MAX(at) AS at FROM attempts WHERE row < ? GROUP BY 1 ORDER BY 2",
+            &row([BLOCK.into(), DOORSTEP.into()]),
         )?;
         let mut used = VecDeque::new();
         for block in blocks.iter().map(Row) {
@@ -294,16 +415,26 @@ impl Store {
             snapshot.seen = snapshot.seen.max(block.moment("at").unwrap_or_default());
         }
         snapshot.blocks = used;
-        let last = snapshot.last.map_or(0, |last| last.0);
-        let rows = self.rows(
-            "SELECT row FROM attempts WHERE ref = ?",
-            &row([number(last).into()]),
-        )?;
-        let row_of_last = rows.iter().map(Row).next().and_then(|row| row.small("row"));
-        snapshot.next_row = row_of_last.map_or(0, |row| row.saturating_add(1));
+        (snapshot.next_row, _) = self.after_last(0, DOORSTEP)?;
+        let last_knock;
+        (snapshot.next_doorstep, last_knock) = self.after_last(DOORSTEP, u32::MAX)?;
+        snapshot.last = snapshot.last.max(last_knock);
         snapshot.held = self.held(snapshot.seen)?;
         snapshot.window = self.window(snapshot.seen)?;
         Ok(snapshot)
+    }
+
+    /// The row after the one written last from `first` to below `end`, and that
+    /// one's ordinal.
+    fn after_last(&self, first: u32, end: u32) -> Result<(u32, Option<Ref>), Fault> {
+        let rows = self.rows(
+            "SELECT row, MAX(ref) AS last FROM attempts WHERE row >= ? AND row < ?",
+            &row([first.into(), end.into()]),
+        )?;
+        let found = rows.iter().map(Row).next();
+        let last = found.as_ref().and_then(|row| row.natural("last")).map(Ref);
+        let row = found.and_then(|row| row.small("row"));
+        Ok((row.map_or(0, |row| row.saturating_add(1)), last))
     }
 
     fn held(&self, now: Millis) -> Result<Vec<Slot>, Fault> {
@@ -342,12 +473,34 @@ impl Store {
     }
 }
 
+/// A page of a log.
+pub struct Page {
+    pub entries: Vec<Value>,
+    /// The value for `before` of the next page.
+    pub next: Option<Ref>,
+}
+
+/// What isn't known is left out.
+fn without_nulls(entry: Value) -> Value {
+    match entry {
+        Value::Object(fields) => fields
+            .into_iter()
+            .filter(|(_, value)| !value.is_null())
+            .collect(),
+        other => other,
+    }
+}
+
 /// A source as it was kept.
 pub struct Loaded {
     pub header: Header,
     pub settings: Settings,
     pub snapshot: Snapshot,
     pub families: Families,
+}
+
+fn optional<T>(value: Option<T>, write: impl FnOnce(T) -> JsValue) -> JsValue {
+    value.map_or(JsValue::NULL, write)
 }
 
 fn malformed() -> Fault {
@@ -414,10 +567,16 @@ impl Row {
 
     fn family(&self) -> Option<(KeyId, Family)> {
         let key = self.text("key")?.parse().ok()?;
+        let retired = self.text("retired").and_then(|digest| digest.parse().ok());
         let family = Family {
             name: self.text("name"),
             created_at: self.moment("created_at")?,
+            ttl: Span::from_ms(self.natural("ttl_ms")?),
+            refresh_ttl: Span::from_ms(self.natural("refresh_ttl_ms")?),
             expires_at: self.moment("expires_at")?,
+            current: self.text("current")?.parse().ok()?,
+            refresh_expires_at: self.moment("refresh_expires_at")?,
+            retired: retired.zip(self.moment("retired_at")),
             revoked_at: self.moment("revoked_at"),
         };
         Some((key, family))

@@ -33,8 +33,20 @@ pub enum Command {
     Dismiss {
         key: KeyId,
     },
+    /// Acquires that were refused at the door: only the log hears of them.
+    TurnedAway(Vec<TurnedAway>),
     /// The source is about to be deleted: all waiters are turned away.
     Close,
+}
+
+/// An acquire that was refused before it came to the governor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TurnedAway {
+    pub request: RequestId,
+    /// `None`: the caller showed no validly signed key.
+    pub key: Option<KeyId>,
+    pub ip: Option<Box<str>>,
+    pub outcome: Outcome,
 }
 
 #[derive(Clone, Debug)]
@@ -56,7 +68,8 @@ pub struct Acquire {
 /// What a command comes to at once.
 #[derive(Clone, Debug)]
 pub enum Reply {
-    /// Nothing to say: `Leave`, `Tick`, `Configure`, `Dismiss`, `Close`.
+    /// Nothing to say: `Leave`, `Tick`, `Configure`, `Dismiss`, `TurnedAway`,
+    /// `Close`.
     Done,
     /// An acquire that was decided.
     Acquire(Answer),
@@ -162,7 +175,8 @@ pub struct Attempt {
     pub reference: Ref,
     pub at: Millis,
     pub request: RequestId,
-    pub key: KeyId,
+    /// `None`: the caller showed no validly signed key.
+    pub key: Option<KeyId>,
     pub ip: Option<Box<str>>,
     pub outcome: Outcome,
     pub queued: Span,
@@ -188,11 +202,26 @@ pub enum Outcome {
     Rpm,
     NoFreeSlot,
     QueueTimeout,
+    /// 401, at the door or while waiting.
     Unauthorized,
+    /// 403 at the door.
+    Forbidden,
+    InvalidRequest,
+    PayloadTooLarge,
     Left,
+    /// So many refusals at the door were left out of the log here.
+    Omitted(u32),
 }
 
 impl Outcome {
+    /// How many callers it stands for, where that isn't one.
+    pub const fn omitted(self) -> Option<u32> {
+        match self {
+            Self::Omitted(count) => Some(count),
+            _ => None,
+        }
+    }
+
     /// The word in the log, and in `reason` of an error body.
     pub const fn word(self) -> &'static str {
         match self {
@@ -202,16 +231,24 @@ impl Outcome {
             Self::Rpm => "rpm",
             Self::NoFreeSlot => "no_free_slot",
             Self::QueueTimeout => "queue_timeout",
-            Self::Unauthorized => "unauthorized",
+            Self::Unauthorized | Self::Forbidden => "unauthorized",
+            Self::InvalidRequest => "invalid_request",
+            Self::PayloadTooLarge => "payload_too_large",
+            Self::Omitted(_) => "omitted",
             Self::Left => "left",
         }
     }
 
-    /// The HTTP status that the caller got, or 499 where it went away.
+    /// The HTTP status that the caller got, 499 where it went away, 0 where it
+    /// stands for several.
     pub const fn status(self) -> u16 {
         match self {
+            Self::Omitted(_) => 0,
             Self::Granted => 200,
+            Self::InvalidRequest => 400,
             Self::Unauthorized => 401,
+            Self::Forbidden => 403,
+            Self::PayloadTooLarge => 413,
             Self::QueueFull | Self::Cooldown | Self::Rpm | Self::NoFreeSlot => 429,
             Self::Left => 499,
             Self::QueueTimeout => 504,

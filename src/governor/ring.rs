@@ -5,14 +5,21 @@
 //! [`BLOCK`]; the block used longest ago comes next, unless a grant in it still
 //! counts in the RPM window, in which case the ring grows by a block. A row that
 //! holds a slot is never handed out.
+//!
+//! Refusals of callers without a validly signed key have a small ring of their
+//! own, from [`DOORSTEP`] on: whoever knocks can't push others out of the log.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use super::rpm::WINDOW;
 use super::time::Millis;
 
 /// Rows of a block: the bookkeeping is one entry per block, not per row.
 pub const BLOCK: u32 = 64;
+
+/// The first row of the doorstep's ring: far beyond where the other can grow.
+pub const DOORSTEP: u32 = 1 << 31;
 
 /// A run of [`BLOCK`] rows, from `index * BLOCK`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +34,7 @@ impl Block {
         self.index.saturating_mul(BLOCK)
     }
 
-    fn rows(self) -> std::ops::Range<u32> {
+    fn rows(self) -> Range<u32> {
         self.first_row()..self.first_row().saturating_add(BLOCK)
     }
 
@@ -46,6 +53,8 @@ pub struct Ring {
     current: Block,
     /// The next row of the current block.
     next: u32,
+    /// The next row of the doorstep's ring, from 0.
+    next_doorstep: u32,
 }
 
 impl Ring {
@@ -59,6 +68,7 @@ impl Ring {
             blocks: VecDeque::new(),
             current,
             next: 0,
+            next_doorstep: 0,
         }
     }
 
@@ -72,12 +82,39 @@ impl Ring {
                 blocks: used,
                 current,
                 next,
+                next_doorstep: 0,
             },
         }
     }
 
-    pub fn set_keep(&mut self, keep: u32) {
+    /// `row`: the one after the row of the doorstep written last.
+    #[must_use]
+    pub fn with_doorstep_at(mut self, row: u32) -> Self {
+        self.next_doorstep = row.saturating_sub(DOORSTEP);
+        self
+    }
+
+    /// Keeps another number of attempts from now on; returns rows of the
+    /// doorstep that are beyond its size now.
+    pub fn set_keep(&mut self, keep: u32) -> Range<u32> {
+        let before = self.doorstep_rows();
         self.keep = keep;
+        DOORSTEP.saturating_add(self.doorstep_rows())..DOORSTEP.saturating_add(before)
+    }
+
+    /// A tenth of what is kept.
+    fn doorstep_rows(&self) -> u32 {
+        self.keep.div_euclid(10).max(1)
+    }
+
+    /// A row for a refusal of someone without a validly signed key.
+    pub fn allocate_doorstep(&mut self) -> u32 {
+        let row = self
+            .next_doorstep
+            .checked_rem(self.doorstep_rows())
+            .unwrap_or(0);
+        self.next_doorstep = row.saturating_add(1);
+        DOORSTEP.saturating_add(row)
     }
 
     /// A row for an attempt made at `now`, which `is_grant` or isn't.
@@ -122,11 +159,7 @@ impl Ring {
 
     /// A block beyond the size that is to be kept, of which no row is needed any
     /// more. It is out of the ring when this returns; its rows may be deleted.
-    pub fn surplus(
-        &mut self,
-        now: Millis,
-        held: impl Fn(u32) -> bool,
-    ) -> Option<std::ops::Range<u32>> {
+    pub fn surplus(&mut self, now: Millis, held: impl Fn(u32) -> bool) -> Option<Range<u32>> {
         let wanted = self.keep.div_ceil(BLOCK).saturating_add(1);
         if u32::try_from(self.blocks.len()).unwrap_or(u32::MAX) <= wanted {
             return None;
@@ -201,6 +234,19 @@ mod tests {
             full.allocate(at(0), false, |_| false);
         }
         assert_eq!(full.allocate(at(0), false, |row| row < 128), 128);
+    }
+
+    #[test]
+    fn the_doorstep_has_a_ring_of_its_own() {
+        let mut ring = Ring::empty(100);
+        let rows: Vec<u32> = (0..11)
+            .map(|_| ring.allocate_doorstep() - DOORSTEP)
+            .collect();
+        assert_eq!(rows, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0]);
+        let mut ring = Ring::empty(200).with_doorstep_at(DOORSTEP + 19);
+        assert_eq!(ring.allocate_doorstep(), DOORSTEP + 19);
+        assert_eq!(ring.set_keep(100), DOORSTEP + 10..DOORSTEP + 20);
+        assert!(ring.set_keep(200).is_empty());
     }
 
     #[test]

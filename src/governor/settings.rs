@@ -7,6 +7,7 @@
 use serde_json::{Value, json};
 
 use super::time::Span;
+use crate::access::policy::{Loopback, Policy};
 use crate::fields::{FieldError, Fields};
 
 const MOST_TERM_MS: u64 = 600_000;
@@ -26,7 +27,7 @@ pub struct Settings {
     pub rpm: RpmSettings,
     pub queue: QueueSettings,
     pub lease: Lease,
-    pub access: Access,
+    pub access: Policy,
     pub log: LogSettings,
     /// One of [`LOCATIONS`]; it counts when the source is created.
     pub location: Option<&'static str>,
@@ -62,13 +63,6 @@ pub struct Lease {
     pub request_timeout: Span,
 }
 
-/// Which carriers an access key may come in, beside `X-Swarmvia-Key`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Access {
-    pub bearer: bool,
-    pub swarmvia: bool,
-}
-
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogSettings {
     /// Attempts to keep, 100 to 100,000.
@@ -97,10 +91,7 @@ impl Default for Settings {
                 renew_interval: Span::from_seconds(10),
                 request_timeout: Span::from_seconds(60),
             },
-            access: Access {
-                bearer: true,
-                swarmvia: true,
-            },
+            access: Policy::default(),
             log: LogSettings { keep: 10_000 },
             location: None,
         }
@@ -108,11 +99,12 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Reads a body of settings; what is left out has its default.
+    /// Reads a body of settings; what is left out has its default. `loopback`:
+    /// whether keys may be fetched from this machine.
     ///
     /// # Errors
     /// Names the first field that is unknown, of the wrong type, or out of range.
-    pub fn parse(body: &[u8]) -> Result<Self, FieldError> {
+    pub fn parse(body: &[u8], loopback: Loopback) -> Result<Self, FieldError> {
         let fields = Fields::of_body(body)?;
         let concurrency = Concurrency::parse(&fields.part("concurrency")?)?;
         let lease = Lease::parse(&fields.part("lease")?)?;
@@ -122,7 +114,7 @@ impl Settings {
             rpm: RpmSettings::parse(&fields.part("rpm")?)?,
             queue: QueueSettings::parse(&fields.part("queue")?)?,
             lease,
-            access: Access::parse(&fields.part("access")?)?,
+            access: Policy::parse(&fields.part("access")?, loopback)?,
             log: LogSettings::parse(&fields.part("log")?)?,
             location: location(&fields)?,
         };
@@ -149,13 +141,7 @@ impl Settings {
                 "renewIntervalMs": self.lease.renew_interval.ms(),
                 "requestTimeoutMs": self.lease.request_timeout.ms(),
             },
-            "access": {
-                "bearer": self.access.bearer,
-                "swarmvia": self.access.swarmvia,
-                "ipAllowlist": [],
-                "jwt": null,
-                "cloudflareAccess": null,
-            },
+            "access": self.access.to_json(),
             "log": {"keep": self.log.keep},
             "location": self.location,
         })
@@ -247,38 +233,6 @@ impl Lease {
     }
 }
 
-impl Access {
-    fn parse(fields: &Fields) -> Result<Self, FieldError> {
-        let parsed = Self {
-            bearer: fields.flag("bearer")?.unwrap_or(true),
-            swarmvia: fields.flag("swarmvia")?.unwrap_or(true),
-        };
-        // A policy that is accepted and not enforced would be a hole.
-        for name in ["jwt", "cloudflareAccess"] {
-            if fields.raw(name).is_some() {
-                return Err(not_yet(fields.path_of(name), "null"));
-            }
-        }
-        if fields
-            .raw("ipAllowlist")
-            .is_some_and(|raw| !is_empty_list(raw.get()))
-        {
-            return Err(not_yet(fields.path_of("ipAllowlist"), "[]"));
-        }
-        fields.no_others()?;
-        Ok(parsed)
-    }
-}
-
-fn is_empty_list(json: &str) -> bool {
-    serde_json::from_str::<[(); 0]>(json).is_ok()
-}
-
-fn not_yet(path: String, only: &str) -> FieldError {
-    let message = format!("{path} is not enforced by this version yet; only {only} is accepted.");
-    FieldError::new(path, message)
-}
-
 impl LogSettings {
     fn parse(fields: &Fields) -> Result<Self, FieldError> {
         let parsed = Self {
@@ -323,17 +277,18 @@ fn check_renewal_load(concurrency: &Concurrency, lease: &Lease) -> Result<(), Fi
 mod tests {
     use super::*;
 
+    fn parse(body: &str) -> Result<Settings, FieldError> {
+        Settings::parse(body.as_bytes(), Loopback::Refused)
+    }
+
     fn error(body: &str) -> String {
-        Settings::parse(body.as_bytes()).unwrap_err().field
+        parse(body).unwrap_err().field
     }
 
     #[test]
     fn nothing_said_is_the_default() {
         for body in ["", "{}", r#"{"concurrency":{},"location":null,"rpm":null}"#] {
-            assert_eq!(
-                Settings::parse(body.as_bytes()).unwrap(),
-                Settings::default()
-            );
+            assert_eq!(parse(body), Ok(Settings::default()));
         }
     }
 
@@ -342,17 +297,17 @@ mod tests {
         let body = r#"{"concurrency":{"limit":5,"adaptive":true,"min":2,"max":9},
             "rpm":{"limit":100,"adaptive":true},"queue":{"maxDepth":0,"timeoutMs":0},
             "lease":{"termMs":500,"renewIntervalMs":100,"requestTimeoutMs":700},
-            "access":{"bearer":false,"swarmvia":false},"log":{"keep":100},"location":"weur"}"#;
-        let settings = Settings::parse(body.as_bytes()).unwrap();
-        let again = Settings::parse(settings.to_json().to_string().as_bytes()).unwrap();
+            "access":{"bearer":false,"swarmvia":false,"ipAllowlist":["192.0.2.0/24"],
+            "jwt":{"issuer":"i","audience":"a","jwksUrl":"https://idp.example/keys"}},"log":{"keep":100},"location":"weur"}"#;
+        let settings = parse(body).unwrap();
+        let again = parse(&settings.to_json().to_string()).unwrap();
         assert_eq!(settings, again);
         assert_eq!(settings.lease.request_timeout, Span::from_ms(700));
     }
 
     #[test]
     fn dependent_defaults_follow_what_was_said() {
-        let settings =
-            Settings::parse(br#"{"concurrency":{"limit":7},"lease":{"termMs":90000}}"#).unwrap();
+        let settings = parse(r#"{"concurrency":{"limit":7},"lease":{"termMs":90000}}"#).unwrap();
         assert_eq!(settings.concurrency.max, 7);
         assert_eq!(settings.lease.renew_interval, Span::from_seconds(30));
         assert_eq!(settings.lease.request_timeout, Span::from_seconds(180));
@@ -379,9 +334,9 @@ mod tests {
                 r#"{"lease":{"termMs":1000,"requestTimeoutMs":999}}"#,
                 "lease.requestTimeoutMs",
             ),
-            (r#"{"access":{"jwt":{}}}"#, "access.jwt"),
+            (r#"{"access":{"jwt":{}}}"#, "access.jwt.issuer"),
             (
-                r#"{"access":{"ipAllowlist":["::1"]}}"#,
+                r#"{"access":{"ipAllowlist":["::1/129"]}}"#,
                 "access.ipAllowlist",
             ),
             (r#"{"log":{"keep":99}}"#, "log.keep"),
@@ -398,10 +353,7 @@ mod tests {
             error(r#"{"concurrency":{"limit":3001}}"#),
             "lease.renewIntervalMs"
         );
-        assert!(Settings::parse(br#"{"concurrency":{"limit":3000}}"#).is_ok());
-        assert!(
-            Settings::parse(br#"{"concurrency":{"limit":10000},"lease":{"termMs":120000}}"#)
-                .is_ok()
-        );
+        assert!(parse(r#"{"concurrency":{"limit":3000}}"#).is_ok());
+        assert!(parse(r#"{"concurrency":{"limit":10000},"lease":{"termMs":120000}}"#).is_ok());
     }
 }

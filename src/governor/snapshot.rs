@@ -20,6 +20,8 @@ pub struct Snapshot {
     pub last: Option<Ref>,
     /// The row after the one written last.
     pub next_row: u32,
+    /// The row after the one of the doorstep that was written last; 0 if none.
+    pub next_doorstep: u32,
     /// Blocks of rows in order of use.
     pub blocks: VecDeque<Block>,
     /// Leases that had not ended.

@@ -1,9 +1,10 @@
 //! Control calls on their way from the Worker to a source's object.
 
 use super::{Query, Url};
+use crate::access::refresh::SecretDigest;
 use crate::fields::FieldError;
 use crate::governor::ids::{KeyId, Ref, RequestId, Version};
-use crate::governor::time::Millis;
+use crate::governor::time::Span;
 
 const BASE: &str = "http://source/v1/control/";
 
@@ -11,6 +12,8 @@ const BASE: &str = "http://source/v1/control/";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ControlCall {
     pub request: RequestId,
+    /// The address at the door, for the audit log.
+    pub ip: Option<Box<str>>,
     pub action: Action,
 }
 
@@ -34,7 +37,15 @@ pub enum Action {
     /// The name comes as the body, if there is one.
     Mint {
         key: KeyId,
-        expires_at: Millis,
+        ttl: Span,
+        refresh_ttl: Span,
+        digest: SecretDigest,
+    },
+    /// The digests of the refresh token that was shown and of its successor.
+    Refresh {
+        key: KeyId,
+        shown: SecretDigest,
+        successor: SecretDigest,
     },
     Keys {
         limit: u32,
@@ -43,12 +54,23 @@ pub enum Action {
     Revoke {
         key: KeyId,
     },
+    Log {
+        limit: u32,
+        before: Option<Ref>,
+    },
+    Audit {
+        limit: u32,
+        before: Option<Ref>,
+    },
 }
 
 impl Action {
     /// Whether doing it twice is as doing it once, but for the answer.
     pub const fn is_repeatable(&self) -> bool {
-        !matches!(self, Self::Mint { .. } | Self::Put { .. } | Self::Delete)
+        !matches!(
+            self,
+            Self::Mint { .. } | Self::Put { .. } | Self::Delete | Self::Revoke { .. }
+        )
     }
 }
 
@@ -123,8 +145,13 @@ impl ControlCall {
             Action::Mint { .. } => "mint",
             Action::Keys { .. } => "keys",
             Action::Revoke { .. } => "revoke",
+            Action::Refresh { .. } => "refresh",
+            Action::Log { .. } => "log",
+            Action::Audit { .. } => "audit",
         };
-        let url = Url::new(BASE, path).put("request", &self.request);
+        let url = Url::new(BASE, path)
+            .put("request", &self.request)
+            .put_some("ip", self.ip.as_ref());
         let url = match &self.action {
             Action::Put {
                 source,
@@ -151,8 +178,26 @@ impl ControlCall {
                 url.put("limit", limit).put_some("after", after.as_ref())
             }
             Action::Force { reference } => url.put("ref", reference),
-            Action::Mint { key, expires_at } => {
-                url.put("key", key).put("expiresAt", &expires_at.epoch_ms())
+            Action::Mint {
+                key,
+                ttl,
+                refresh_ttl,
+                digest,
+            } => url
+                .put("key", key)
+                .put("ttl", &ttl.ms())
+                .put("refreshTtl", &refresh_ttl.ms())
+                .put("digest", digest),
+            Action::Refresh {
+                key,
+                shown,
+                successor,
+            } => url
+                .put("key", key)
+                .put("shown", shown)
+                .put("successor", successor),
+            Action::Log { limit, before } | Action::Audit { limit, before } => {
+                url.put("limit", limit).put_some("before", before.as_ref())
             }
             Action::Revoke { key } => url.put("key", key),
             Action::Show | Action::Delete => url,
@@ -188,7 +233,22 @@ impl ControlCall {
             },
             "mint" => Action::Mint {
                 key: query.parse("key")?,
-                expires_at: Millis::from_epoch(query.parse("expiresAt")?),
+                ttl: Span::from_ms(query.parse("ttl")?),
+                refresh_ttl: Span::from_ms(query.parse("refreshTtl")?),
+                digest: query.parse("digest")?,
+            },
+            "refresh" => Action::Refresh {
+                key: query.parse("key")?,
+                shown: query.parse("shown")?,
+                successor: query.parse("successor")?,
+            },
+            "log" => Action::Log {
+                limit: query.parse("limit")?,
+                before: query.parse("before"),
+            },
+            "audit" => Action::Audit {
+                limit: query.parse("limit")?,
+                before: query.parse("before"),
             },
             "keys" => Action::Keys {
                 limit: query.parse("limit")?,
@@ -199,8 +259,11 @@ impl ControlCall {
             },
             _ => return None,
         };
-        let request = query.parse("request")?;
-        Some(Self { request, action })
+        Some(Self {
+            request: query.parse("request")?,
+            ip: query.text("ip").map(Box::from),
+            action,
+        })
     }
 }
 
@@ -229,7 +292,22 @@ mod tests {
             Action::Force { reference: Ref(9) },
             Action::Mint {
                 key: KeyId(1),
-                expires_at: Millis::from_epoch(2),
+                ttl: Span::from_ms(2),
+                refresh_ttl: Span::from_ms(3),
+                digest: SecretDigest([4; 32]),
+            },
+            Action::Refresh {
+                key: KeyId(1),
+                shown: SecretDigest([5; 32]),
+                successor: SecretDigest([6; 32]),
+            },
+            Action::Log {
+                limit: 5,
+                before: Some(Ref(7)),
+            },
+            Action::Audit {
+                limit: 5,
+                before: None,
             },
             Action::Keys {
                 limit: 5,
@@ -250,6 +328,7 @@ mod tests {
         for action in actions {
             let call = ControlCall {
                 request: RequestId(8),
+                ip: Some("::1".into()),
                 action,
             };
             assert_eq!(ControlCall::from_url(&call.to_url()).as_ref(), Some(&call));

@@ -1,7 +1,9 @@
 //! Lock calls on their way from the Worker to a source's object.
 
+use super::log::{door_outcome, door_word};
 use super::{Query, Url};
-use crate::governor::ids::{AttemptId, KeyId, RequestId, SlotId};
+use crate::governor::command::Outcome;
+use crate::governor::ids::{AttemptId, KeyId, RequestId, SlotId, Version};
 use crate::governor::time::Span;
 use crate::outcome::Report;
 use crate::wire::request::Carrier;
@@ -14,6 +16,9 @@ pub struct Caller {
     pub request: RequestId,
     pub key: KeyId,
     pub carrier: Carrier,
+    /// The version of the settings by whose policy the door decided; `None`: it
+    /// knew of none.
+    pub policy: Option<Version>,
 }
 
 /// One lock call on its way to the object.
@@ -37,8 +42,16 @@ pub enum Verb {
         slot: Option<SlotId>,
         report: Report,
     },
-    /// Is this caller let in? Asked before a body is refused.
-    Check,
+    /// Is this caller let in? Asked before an answer that the policy or the body
+    /// calls for. A refused acquire says what is to be logged.
+    Check { refused: Option<Refused> },
+}
+
+/// An acquire that is refused if the caller is let in at all.
+#[derive(Clone, Debug)]
+pub struct Refused {
+    pub outcome: Outcome,
+    pub ip: Option<Box<str>>,
 }
 
 impl LockCall {
@@ -47,13 +60,14 @@ impl LockCall {
             Verb::Acquire { .. } => "acquire",
             Verb::Renew { .. } => "renew",
             Verb::Release { .. } => "release",
-            Verb::Check => "check",
+            Verb::Check { .. } => "check",
         };
         let caller = &self.caller;
         let url = Url::new(BASE, path)
             .put("request", &caller.request)
             .put("key", &caller.key)
-            .put("carrier", &carrier_word(caller.carrier));
+            .put("carrier", &carrier_word(caller.carrier))
+            .put_some("policy", caller.policy.as_ref());
         let url = match &self.verb {
             Verb::Acquire {
                 attempt,
@@ -71,7 +85,12 @@ impl LockCall {
                 .put_some("status", report.status.as_ref())
                 .put_some("throttled", report.throttled.as_ref())
                 .put_some("retryAfter", report.retry_after.map(Span::ms).as_ref()),
-            Verb::Check => url,
+            Verb::Check { refused: None } => url,
+            Verb::Check {
+                refused: Some(refused),
+            } => url
+                .put("outcome", &door_word(refused.outcome))
+                .put_some("ip", refused.ip.as_ref()),
         };
         url.0
     }
@@ -83,6 +102,7 @@ impl LockCall {
             request: query.parse("request")?,
             key: query.parse("key")?,
             carrier: carrier(query.text("carrier")?)?,
+            policy: query.parse("policy"),
         };
         let verb = match verb {
             "acquire" => Verb::Acquire {
@@ -102,7 +122,15 @@ impl LockCall {
                     retry_after: query.parse("retryAfter").map(Span::from_ms),
                 },
             },
-            "check" => Verb::Check,
+            "check" => Verb::Check {
+                refused: query
+                    .text("outcome")
+                    .and_then(door_outcome)
+                    .map(|outcome| Refused {
+                        outcome,
+                        ip: query.text("ip").map(Box::from),
+                    }),
+            },
             _ => return None,
         };
         Some(Self { caller, verb })
@@ -134,6 +162,7 @@ mod tests {
                 request: RequestId(1),
                 key: KeyId(2),
                 carrier: Carrier::Swarmvia,
+                policy: None,
             },
             verb,
         };
@@ -150,7 +179,11 @@ mod tests {
             row: 3,
             secret: SlotSecret(4),
         });
-        round_trip(Verb::Check);
+        round_trip(Verb::Check { refused: None });
+        let (outcome, ip) = (Outcome::InvalidRequest, None);
+        round_trip(Verb::Check {
+            refused: Some(Refused { outcome, ip }),
+        });
         round_trip(Verb::Renew { slot });
         round_trip(Verb::Renew { slot: None });
         round_trip(Verb::Release {
@@ -193,7 +226,7 @@ mod tests {
 
     #[test]
     fn what_is_unknown_is_ignored_and_what_is_missing_is_no_call() {
-        let url = round_trip(Verb::Check);
+        let url = round_trip(Verb::Check { refused: None });
         assert!(LockCall::from_url(&format!("{url}&new=1")).is_some());
         assert!(LockCall::from_url(&url.replace("key=", "kex=")).is_none());
         assert!(LockCall::from_url(&url.replace("check", "chuck")).is_none());

@@ -1,4 +1,4 @@
-//! `?limit=&after=` of the lists.
+//! `?limit=&after=` of the lists; `before` where they run backwards.
 
 use crate::fields::{FieldError, natural};
 
@@ -14,6 +14,8 @@ pub struct Page<'a> {
     pub limit: u32,
     /// The name of the last entry of the page before; empty: from the start.
     pub after: &'a str,
+    /// The same in lists that have the newest first.
+    pub before: &'a str,
 }
 
 impl<'a> Page<'a> {
@@ -25,11 +27,13 @@ impl<'a> Page<'a> {
         let mut page = Self {
             limit: USUAL,
             after: "",
+            before: "",
         };
         for (name, value) in pairs(query) {
             match name {
                 "limit" => page.limit = limit(value)?,
                 "after" => page.after = value,
+                "before" => page.before = value,
                 _ => {}
             }
         }
@@ -64,14 +68,16 @@ mod tests {
             Page::parse(""),
             Ok(Page {
                 limit: 100,
-                after: ""
+                after: "",
+                before: "",
             })
         );
         assert_eq!(
             Page::parse("limit=7&x&after=ab"),
             Ok(Page {
                 limit: 7,
-                after: "ab"
+                after: "ab",
+                before: "",
             })
         );
         for bad in ["limit=0", "limit=1001", "limit=", "limit=x", "limit=-1"] {

@@ -116,6 +116,22 @@ impl Problem {
         )
     }
 
+    /// `header`: where the token was to be.
+    pub fn bad_token(header: &str) -> Self {
+        let message = format!("Present a valid token of this source's issuer in {header}.");
+        Self::new(Kind::Unauthorized, message)
+            .with_header("WWW-Authenticate", "Bearer realm=\"locks\"")
+    }
+
+    /// The same for every reason, so that nothing can be learned from it.
+    pub fn bad_refresh_token() -> Self {
+        Self::new(
+            Kind::Unauthorized,
+            "The refresh token is not good (any more); have an operator mint a new key.",
+        )
+        .with_header("WWW-Authenticate", "Bearer realm=\"refresh\"")
+    }
+
     pub fn bad_admin_token() -> Self {
         Self::new(
             Kind::Unauthorized,

@@ -61,10 +61,20 @@ pub enum Control<'a> {
     ShowSource(&'a str),
     DeleteSource(&'a str),
     ListSlots(&'a str),
-    ForceRelease { source: &'a str, reference: &'a str },
+    ForceRelease {
+        source: &'a str,
+        reference: &'a str,
+    },
     MintKey(&'a str),
     ListKeys(&'a str),
-    RevokeKey { source: &'a str, key: &'a str },
+    RevokeKey {
+        source: &'a str,
+        key: &'a str,
+    },
+    /// Needs no admin token.
+    RefreshKey(&'a str),
+    ReadLog(&'a str),
+    ReadAudit(&'a str),
 }
 
 /// The parts of a URL that matter here.
@@ -176,6 +186,9 @@ fn control<'a>(path: &[&'a str], method: &str) -> Result<Control<'a>, Problem> {
             "POST" => Ok(Control::MintKey(source)),
             _ => Err(Problem::method_not_allowed("GET, POST")),
         },
+        ["pools", source, "keys", "refresh"] => only(method, "POST", Control::RefreshKey(source)),
+        ["pools", source, "log"] => only(method, "GET", Control::ReadLog(source)),
+        ["pools", source, "audit"] => only(method, "GET", Control::ReadAudit(source)),
         ["pools", source, "keys", key] if !key.is_empty() => {
             only(method, "DELETE", Control::RevokeKey { source, key })
         }

@@ -6,7 +6,10 @@
 
 #![allow(dead_code, reason = "each test file uses its part of this")]
 
+pub mod model;
+pub mod moves;
 pub mod observer;
+pub mod probes;
 pub mod storage;
 pub mod world;
 
@@ -139,6 +142,14 @@ impl Shell {
         }
     }
 
+    /// A fail-fast acquire that may be either.
+    pub fn refused_or_granted(&mut self, acquire: Acquire) -> Verdict {
+        match self.acquire(acquire) {
+            Reply::Acquire(answer) => answer.verdict,
+            other => panic!("not decided: {other:?}"),
+        }
+    }
+
     /// An acquire of this name that must queue, for up to `wait`.
     pub fn queue(&mut self, name: u128, wait: Span) {
         let reply = self.acquire(Acquire { wait, ..call(name) });
@@ -174,6 +185,8 @@ impl Shell {
         while let Some(at) = self.governor.deadline().filter(|at| *at <= until) {
             self.clock = self.clock.max(at);
             self.step(Command::Tick);
+            let next = self.governor.deadline();
+            assert!(next.is_none_or(|next| next > at), "a timer that spins");
         }
         self.clock = until;
     }

@@ -3,6 +3,9 @@
 
 mod effects;
 mod replies;
+mod settled;
+
+pub use settled::held_slots;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +13,6 @@ use swarmvia_locks::governor::Governor;
 use swarmvia_locks::governor::Step;
 use swarmvia_locks::governor::command::{Attempt, Command, Gauge, Reply, RpmGauge};
 use swarmvia_locks::governor::ids::{AttemptId, KeyId, RequestId, SlotId};
-use swarmvia_locks::governor::ring::BLOCK;
 use swarmvia_locks::governor::settings::Settings;
 use swarmvia_locks::governor::time::{Millis, Span};
 
@@ -73,6 +75,12 @@ pub struct Observer {
     given: BTreeSet<(u32, u128)>,
     rows: BTreeMap<u32, Row>,
     last: u64,
+    /// The ordinals of all attempts, and of those that have the doorstep's rows
+    /// since the log was told how many to keep.
+    written: Vec<u64>,
+    knocks: Vec<u64>,
+    /// Rows that were written in this step for callers refused at the door.
+    turned_away: usize,
     least_keep: u32,
     most_pinned: usize,
 }
@@ -93,6 +101,9 @@ impl Observer {
             given: BTreeSet::new(),
             rows: BTreeMap::new(),
             last: 0,
+            written: Vec::new(),
+            knocks: Vec::new(),
+            turned_away: 0,
             least_keep: settings.log.keep,
             most_pinned: 0,
         }
@@ -109,7 +120,11 @@ impl Observer {
             Command::Configure(new) => vec![(**new).clone()],
             _ => vec![self.settings.clone()],
         };
-        self.settings = self.in_force[self.in_force.len() - 1].clone();
+        let in_force = self.in_force[self.in_force.len() - 1].clone();
+        if in_force.log.keep != self.settings.log.keep {
+            self.knocks.clear();
+        }
+        self.settings = in_force;
         self.least_keep = self.least_keep.min(self.settings.log.keep);
         self.lapse();
         match (command, &step.reply) {
@@ -119,6 +134,11 @@ impl Observer {
             }
             (Command::Release { .. } | Command::Force { .. }, Reply::Release(released)) => {
                 self.released(command, *released, step);
+            }
+            (Command::TurnedAway(those), Reply::Done) => {
+                self.turned_away = 0;
+                self.effects(command, &step.effects);
+                assert_eq!(self.turned_away, those.len(), "one row for each");
             }
             (_, Reply::Done) => self.effects(command, &step.effects),
             (command, reply) => panic!("{reply:?} to {command:?}"),
@@ -207,87 +227,4 @@ impl Observer {
         let counts = |row: &Row| row.granted_at.is_some_and(|at| at.plus(MINUTE) > self.now);
         self.held.iter().any(|slot| slot.row == row) || self.rows.get(&row).is_some_and(counts)
     }
-
-    /// What must hold between two steps.
-    fn settled(&mut self, command: &Command, after: &Governor) {
-        assert!(
-            self.recorded.is_none(),
-            "recorded and not answered: {:?}",
-            self.recorded
-        );
-        assert!(
-            self.served.is_empty(),
-            "granted and not answered: {:?}",
-            self.served
-        );
-        if let Command::Dismiss { key } = command {
-            assert!(self.waiters().all(|waiter| waiter.key != *key));
-        }
-        if let Command::Close = command {
-            assert!(self.places.is_empty());
-        }
-        after.audit().unwrap();
-        let idle = self.has_room(&self.settings) && self.opens_at().is_none();
-        assert!(
-            !idle || self.places.is_empty(),
-            "someone waits beside a free slot"
-        );
-        assert!(self.waiters().all(|waiter| waiter.deadline > self.now));
-        self.check_view(after);
-        self.check_rows();
-    }
-
-    /// What the governor says of itself.
-    pub fn check_view(&self, after: &Governor) {
-        assert_eq!(after.gauge(), self.gauge(&self.settings));
-        let cooldown = Some(self.cooldown).filter(|until| *until > self.now);
-        assert_eq!(after.cooldown(), cooldown);
-        assert_eq!(after.rpm_opens_at(), self.rpm_opens_at());
-        assert_eq!(after.has_waiters(), !self.places.is_empty());
-        assert_eq!(held_slots(after), self.held);
-        let gate = self.opens_at().filter(|_| !self.places.is_empty());
-        let ends = self.held.iter().map(|slot| slot.lease_deadline);
-        let next = ends
-            .chain(self.waiters().map(|w| w.deadline))
-            .chain(gate)
-            .min();
-        assert_eq!(
-            after.deadline(),
-            next,
-            "the next moment at which something happens"
-        );
-        assert!(next.is_none_or(|at| at > self.now));
-    }
-
-    /// The log keeps the newest attempts, and storage stays bounded.
-    fn check_rows(&mut self) {
-        let keep = u64::from(self.least_keep);
-        let newest = |row: &&Row| row.reference + keep > self.last;
-        let kept = self.rows.values().filter(newest).count() as u64;
-        assert_eq!(
-            kept,
-            self.last.min(keep),
-            "of the newest attempts, rows are missing"
-        );
-        let pinned = self.rows.keys().filter(|row| self.pinned(**row));
-        let blocks: BTreeSet<u32> = pinned.map(|row| row / BLOCK).collect();
-        self.most_pinned = self.most_pinned.max(blocks.len());
-        let most =
-            (keep.div_ceil(u64::from(BLOCK)) as usize + 2 + self.most_pinned) * BLOCK as usize;
-        assert!(self.rows.len() <= most, "{} rows", self.rows.len());
-    }
-}
-
-/// The held slots as the governor lists them.
-pub fn held_slots(governor: &Governor) -> Vec<Held> {
-    let held = governor.slots().into_iter().map(|slot| Held {
-        row: slot.row,
-        secret: slot.secret.0,
-        reference: slot.reference.0,
-        attempt: slot.attempt,
-        request: slot.request,
-        lease_deadline: slot.lease_deadline,
-        request_deadline: slot.request_deadline,
-    });
-    held.collect()
 }

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use swarmvia_locks::governor::command::{Attempt, Effect};
 use swarmvia_locks::governor::ids::{Ref, SlotSecret};
-use swarmvia_locks::governor::ring::{BLOCK, Block};
+use swarmvia_locks::governor::ring::{BLOCK, Block, DOORSTEP};
 use swarmvia_locks::governor::rpm::WINDOW;
 use swarmvia_locks::governor::slots::Slot;
 use swarmvia_locks::governor::snapshot::Snapshot;
@@ -34,7 +34,7 @@ impl Row {
             secret: self.secret?,
             attempt: taken.attempt,
             request: self.attempt.request,
-            key: self.attempt.key,
+            key: self.attempt.key?,
             granted_at: self.attempt.at,
             lease_deadline: taken.lease_deadline,
             request_deadline: taken.request_deadline,
@@ -88,19 +88,20 @@ impl Storage {
 
     /// The latest moment that a row speaks of.
     pub fn seen(&self) -> Millis {
-        let moments = self.rows.values().map(|row| row.attempt.at);
+        let moments = self.rows.range(..DOORSTEP).map(|(_, row)| row.attempt.at);
         moments.max().unwrap_or(Millis::EPOCH)
     }
 
     /// What a governor is loaded from, when the clock shows `clock`.
     pub fn snapshot(&self, clock: Millis) -> Snapshot {
-        let seen = self.seen();
-        let now = clock.max(seen);
-        let newest = self.rows.values().max_by_key(|row| row.attempt.reference);
+        let now = clock.max(self.seen());
+        let (next_row, last) = self.after_last(0..DOORSTEP);
+        let (next_doorstep, last_knock) = self.after_last(DOORSTEP..u32::MAX);
         Snapshot {
-            seen,
-            last: newest.map(|row| row.attempt.reference),
-            next_row: newest.map_or(0, |row| row.attempt.row + 1),
+            seen: now,
+            last: last.max(last_knock),
+            next_row,
+            next_doorstep,
             blocks: self.blocks(),
             held: self.rows.values().filter_map(|row| row.held(now)).collect(),
             window: self.window(now),
@@ -108,9 +109,18 @@ impl Storage {
         }
     }
 
+    /// The row after the one written last of these, and that one's ordinal.
+    fn after_last(&self, rows: Range<u32>) -> (u32, Option<Ref>) {
+        let rows = self.rows.range(rows).map(|(_, row)| &row.attempt);
+        match rows.max_by_key(|attempt| attempt.reference) {
+            Some(last) => (last.row + 1, Some(last.reference)),
+            None => (0, None),
+        }
+    }
+
     fn blocks(&self) -> VecDeque<Block> {
         let mut blocks: BTreeMap<u32, (Ref, Option<Millis>)> = BTreeMap::new();
-        for (number, row) in &self.rows {
+        for (number, row) in self.rows.range(..DOORSTEP) {
             let block = blocks.entry(number / BLOCK).or_insert((Ref(0), None));
             block.0 = block.0.max(row.attempt.reference);
             block.1 = block.1.max(row.granted_at());

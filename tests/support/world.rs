@@ -1,128 +1,22 @@
 //! A world of callers, operators, restarts and clocks around one governor,
 //! with the observer looking on.
 
-use proptest::prelude::*;
 use proptest::sample::Index;
 
-use swarmvia_locks::governor::Governor;
 use swarmvia_locks::governor::command::{
-    Acquire, Answer, Command, Effect, Grant, Refusal, Reply, Verdict,
+    Acquire, Command, Effect, Outcome, Reply, TurnedAway, Verdict,
 };
 use swarmvia_locks::governor::ids::{AttemptId, KeyId, Ref, RequestId, SlotId, SlotSecret};
 use swarmvia_locks::governor::settings::Settings;
-use swarmvia_locks::governor::time::{Millis, Span};
+use swarmvia_locks::governor::time::Span;
 use swarmvia_locks::outcome::Report;
 
-use super::observer::{Observer, Waiter, held_slots};
-use super::{START, Shell, THIRTY_YEARS, call, limit, ms};
-
-/// Names of attempts; the first half belongs to one key, the rest to another.
-const ATTEMPTS: u128 = 8;
-
-/// One thing that happens.
-#[derive(Clone, Debug)]
-pub enum Move {
-    Acquire {
-        attempt: u128,
-        wait: Span,
-        /// The Worker sends the last request of this attempt again.
-        retry: bool,
-    },
-    /// Many fail-fast calls in one moment.
-    Burst(u16),
-    Leave(Index),
-    Renew(Index),
-    RenewForged(Index),
-    Release(Index, Report),
-    ReleaseForged(Index),
-    Tick,
-    Configure(Settings),
-    Force(Index),
-    Dismiss(KeyId),
-    Close,
-    /// Time passes, and the timer fires at each deadline.
-    Pass(Span),
-    /// Time passes, and no timer fires.
-    Sleep(Span),
-    /// The clock is set back.
-    StepBack(Span),
-    /// The object is reset; who stays is carried over, from one of them on.
-    Reload {
-        first: Index,
-        stay: Vec<bool>,
-    },
-}
-
-pub fn settings() -> impl Strategy<Value = Settings> {
-    let term = prop::sample::select(vec![500, 3_000, 30_000]);
-    let timeout = prop::sample::select(vec![0, 1_000, 5_000, 40_000]);
-    let rpm = prop_oneof![2 => Just(None), 3 => (1..8_u32).prop_map(Some)];
-    let parts = (1..5_u32, rpm, 0..5_u32, timeout, term, 1..4_u64, 1..3_u32);
-    parts.prop_map(|(slots, rpm, depth, timeout, term, terms, keep)| {
-        let mut settings = limit(slots);
-        settings.rpm.limit = rpm;
-        settings.queue.max_depth = depth;
-        settings.queue.timeout = ms(timeout);
-        settings.lease.term = ms(term);
-        settings.lease.renew_interval = ms(term / 3);
-        // Once the term itself, so that a lease is capped from the start.
-        settings.lease.request_timeout = ms(term * terms - (terms - 1) * 100);
-        settings.log.keep = keep * 100;
-        settings
-    })
-}
-
-fn span() -> impl Strategy<Value = Span> {
-    let near = prop::sample::select(vec![0, 1, 499, 500, 501, 1_000, 3_000]);
-    let ms = prop_oneof![4 => near, 4 => 0..2_500_u64, 1 => 20_000..70_000_u64];
-    ms.prop_map(Span::from_ms)
-}
-
-fn report() -> impl Strategy<Value = Report> {
-    let status = prop::sample::select(vec![None, Some(200), Some(429), Some(503)]);
-    let throttled = prop::sample::select(vec![None, Some(0), Some(2)]);
-    let hint = prop::sample::select(vec![None, Some(0), Some(700), Some(5_000), Some(90_000)]);
-    let hint = prop_oneof![
-        9 => hint.prop_map(|hint| hint.map(Span::from_ms)),
-        1 => Just(Some(THIRTY_YEARS)),
-    ];
-    let report = (status, throttled, hint).prop_map(|(status, throttled, retry_after)| Report {
-        status,
-        throttled,
-        retry_after,
-    });
-    prop_oneof![3 => Just(Report::default()), 1 => report]
-}
-
-pub fn moves() -> impl Strategy<Value = Move> {
-    let wait = prop_oneof![2 => Just(Span::ZERO), 3 => span(), 2 => Just(ms(30_000))];
-    let acquire = (0..ATTEMPTS, wait, prop::bool::weighted(0.2));
-    let acquire = acquire.prop_map(|(attempt, wait, retry)| Move::Acquire {
-        attempt,
-        wait,
-        retry,
-    });
-    let index = any::<Index>;
-    let reload = (index(), prop::collection::vec(prop::bool::weighted(0.8), 8));
-    prop_oneof![
-        40 => acquire,
-        2 => (1..90_u16).prop_map(Move::Burst),
-        4 => index().prop_map(Move::Leave),
-        10 => index().prop_map(Move::Renew),
-        2 => index().prop_map(Move::RenewForged),
-        16 => (index(), report()).prop_map(|(slot, report)| Move::Release(slot, report)),
-        2 => index().prop_map(Move::ReleaseForged),
-        3 => Just(Move::Tick),
-        4 => settings().prop_map(Move::Configure),
-        2 => index().prop_map(Move::Force),
-        1 => (1..4_u64).prop_map(|key| Move::Dismiss(KeyId(key))),
-        1 => Just(Move::Close),
-        14 => span().prop_map(Move::Pass),
-        6 => span().prop_map(Move::Sleep),
-        1 => span().prop_map(Move::StepBack),
-        4 => reload.prop_map(|(first, stay)| Move::Reload { first, stay }),
-    ]
-}
+use super::moves::{ATTEMPTS, Move};
+use super::observer::{Observer, Waiter};
+use super::probes::{
+    early_ticks_change_nothing, grant, refusal_is_honest, refused_left_no_trace, reload_would_agree,
+};
+use super::{START, Shell, call};
 
 pub struct World {
     pub shell: Shell,
@@ -158,6 +52,16 @@ impl World {
                     self.turn(Command::Acquire(call(name)));
                 }
             }
+            Move::Churn(calls) => {
+                for _ in 0..calls {
+                    let name = self.name();
+                    self.turn(Command::Acquire(call(name)));
+                    if let Some(slot) = self.ids.last().copied() {
+                        let report = Report::default();
+                        self.turn(Command::Release { slot, report });
+                    }
+                }
+            }
             Move::Leave(index) => self.leave(index),
             Move::Renew(index) => self.name_slot(index, |slot| Command::Renew { slot }),
             Move::RenewForged(index) => {
@@ -170,6 +74,11 @@ impl World {
                 slot: forged(slot),
                 report: Report::default(),
             }),
+            Move::TurnedAway(signed) => {
+                let those = signed.into_iter().map(|signed| self.turned_away(signed));
+                let those = those.collect();
+                self.turn(Command::TurnedAway(those));
+            }
             Move::Tick => self.turn(Command::Tick),
             Move::Configure(settings) => self.turn(Command::Configure(Box::new(settings))),
             Move::Force(index) => self.force(index),
@@ -204,7 +113,9 @@ impl World {
                 refusal_is_honest(&self.shell.governor, acquire, refusal);
             }
         }
-        self.reload_would_agree();
+        let now = self.observer.now;
+        early_ticks_change_nothing(&self.shell.governor, now);
+        reload_would_agree(&self.shell.governor, &self.shell.storage, now);
     }
 
     fn name(&mut self) -> u128 {
@@ -224,6 +135,15 @@ impl World {
             wait,
             ..call(0)
         }));
+    }
+
+    fn turned_away(&mut self, signed: bool) -> TurnedAway {
+        TurnedAway {
+            request: RequestId(self.name()),
+            key: signed.then_some(KeyId(1)),
+            ip: None,
+            outcome: Outcome::Unauthorized,
+        }
     }
 
     fn leave(&mut self, index: Index) {
@@ -290,24 +210,6 @@ impl World {
             }));
         }
     }
-
-    /// Whatever the moment, a governor loaded from storage is the present one
-    /// without its waiters, down to the row that it writes next.
-    fn reload_would_agree(&self) {
-        let now = self.observer.now;
-        let present = &self.shell.governor;
-        let snapshot = self.shell.storage.snapshot(now);
-        let mut loaded = Governor::load(present.settings().clone(), snapshot).unwrap();
-        loaded.apply(now, Command::Tick);
-        assert_eq!(held_slots(&loaded), held_slots(present));
-        assert_eq!(loaded.cooldown(), present.cooldown());
-        assert_eq!(loaded.rpm_opens_at(), present.rpm_opens_at());
-        assert_eq!(loaded.gauge().rpm, present.gauge().rpm);
-        if !present.has_waiters() {
-            assert_eq!(loaded.deadline(), present.deadline());
-            assert_eq!(next_row(loaded, now), next_row(present.clone(), now));
-        }
-    }
 }
 
 fn pick<T: Clone>(all: &[T], index: Index) -> Option<T> {
@@ -320,76 +222,4 @@ fn forged(slot: SlotId) -> SlotId {
         row: slot.row,
         secret: SlotSecret(slot.secret.0 ^ (1 << 127)),
     }
-}
-
-fn grant(answer: &Answer) -> Option<&Grant> {
-    match &answer.verdict {
-        Verdict::Granted(grant) => Some(grant),
-        _ => None,
-    }
-}
-
-fn next_row(mut governor: Governor, now: Millis) -> Option<u32> {
-    let step = governor.apply(now, Command::Acquire(call(1)));
-    step.effects.iter().find_map(|effect| match effect {
-        Effect::Record(attempt) => Some(attempt.row),
-        _ => None,
-    })
-}
-
-/// But for its log entry, a refused call was never there: not now, and not in
-/// anything that time brings later.
-fn refused_left_no_trace(mut before: Governor, after: &Governor, clock: Millis) {
-    before.apply(clock, Command::Tick);
-    assert_eq!(before.gauge(), after.gauge());
-    assert_eq!(held_slots(&before), held_slots(after));
-    let mut after = after.clone();
-    for _ in 0..8 {
-        assert_eq!(before.deadline(), after.deadline());
-        let Some(at) = before.deadline() else { return };
-        assert_eq!(answers_at(&mut before, at), answers_at(&mut after, at));
-        assert_eq!(before.gauge(), after.gauge());
-        assert_eq!(before.rpm_opens_at(), after.rpm_opens_at());
-    }
-}
-
-fn answers_at(governor: &mut Governor, at: Millis) -> Vec<(RequestId, Option<Millis>)> {
-    let effects = governor.apply(at, Command::Tick).effects;
-    let answers = effects.into_iter().filter_map(|effect| match effect {
-        Effect::Answer { request, answer } => {
-            Some((request, grant(&answer).map(|grant| grant.lease_deadline)))
-        }
-        _ => None,
-    });
-    answers.collect()
-}
-
-/// Refused until the moment that the refusal names, accepted at it.
-fn refusal_is_honest(after: &Governor, acquire: &Acquire, refusal: Refusal) {
-    let (Refusal::Cooldown { opens_at } | Refusal::Rpm { opens_at }) = refusal else {
-        return;
-    };
-    let alone = !after.has_waiters();
-    let newcomer = Acquire {
-        wait: Span::ZERO,
-        waited: Span::ZERO,
-        secret: acquire.secret,
-        ..call(u128::MAX)
-    };
-    let granted_at = |at: Millis| {
-        let mut governor = after.clone();
-        governor.apply(at, Command::Tick);
-        let free = governor.gauge().remaining() > 0;
-        let reply = governor.apply(at, Command::Acquire(newcomer.clone())).reply;
-        (
-            free,
-            matches!(reply, Reply::Acquire(answer) if grant(&answer).is_some()),
-        )
-    };
-    assert!(
-        !granted_at(opens_at.minus(ms(1))).1,
-        "granted before {opens_at:?}"
-    );
-    let (free, granted) = granted_at(opens_at);
-    assert!(granted || !free || !alone, "refused at {opens_at:?}");
 }

@@ -1,7 +1,13 @@
 // POST …/lock/acquire where a slot is free.
 
-import { expect, test } from "vitest";
-import { acquire, createSource, expectError, expectHeld, free, grant, stopClock } from "./support";
+import { beforeAll, expect, test } from "vitest";
+import { acquire, createSource, expectError, expectHeld, free, grant, stopClock, type Source } from "./support";
+
+let shared: Source;
+
+beforeAll(async () => {
+  shared = await createSource();
+});
 
 test("a grant names the slot and its deadlines, and the term starts at the grant", async () => {
   const clock = stopClock();
@@ -38,9 +44,9 @@ test.each([
   ["a number past 2^53", { body: '{"waitMs":9007199254740993}' }],
   ["a number past any double", { body: `{"waitMs":1${"0".repeat(400)}}` }],
 ])("a body may be left out or hold more: %s", async (_, ask) => {
-  const source = await createSource();
-  await grant(source, ask);
-  await expectHeld(source, 1);
+  const slot = await grant(shared, ask);
+  await expectHeld(shared, 1);
+  await free(shared, slot);
 });
 
 test.each([
@@ -60,16 +66,14 @@ test.each([
   [undefined, '{"waitMs":NaN}'],
   [undefined, "\ufeff{}x"],
 ])("a malformed body is 400 naming %s, and takes no slot: %s", async (field, body) => {
-  const source = await createSource();
-  const answer = await acquire(source, { body });
+  const answer = await acquire(shared, { body });
   expectError(answer, 400, "invalid_request");
   expect(answer.body.field).toBe(field);
-  await expectHeld(source, 0);
+  await expectHeld(shared, 0);
 });
 
 test("a body that is not UTF-8 is 400", async () => {
-  const source = await createSource();
-  expectError(await acquire(source, { body: new Uint8Array([0x7b, 0xff, 0xfe, 0x7d]) }), 400, "invalid_request");
+  expectError(await acquire(shared, { body: new Uint8Array([0x7b, 0xff, 0xfe, 0x7d]) }), 400, "invalid_request");
 });
 
 test("slots are granted up to the limit, each with an id of its own", async () => {

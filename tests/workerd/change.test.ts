@@ -1,7 +1,21 @@
 // A change of settings takes effect at once: limits also for waiters, bounds for newcomers. Promised deadlines never move.
 
 import { expect, test } from "vitest";
-import { acquire, configure, createSource, expectError, free, grant, granted, isOpen, renew, stateOf, stopClock, untilDepth, waiter } from "./support";
+import {
+  acquire,
+  configure,
+  createSource,
+  expectError,
+  free,
+  grant,
+  granted,
+  isOpen,
+  renew,
+  stateOf,
+  stopClock,
+  untilDepth,
+  waiter,
+} from "./support";
 
 test("a raised limit wakes waiters at once, in order", async () => {
   const source = await createSource({ concurrency: { limit: 1 } });

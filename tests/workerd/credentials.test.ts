@@ -2,18 +2,36 @@
 
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
-import { API, acquire, admin, call, configure, createSource, expectError, grant, release, renew, type Answer, type Source } from "./support";
+import {
+  API,
+  acquire,
+  admin,
+  call,
+  configure,
+  createSource,
+  expectError,
+  grant,
+  release,
+  renew,
+  type Answer,
+  type Source,
+} from "./support";
 
-const acquireWith = (source: { name: string }, headers: Record<string, string>) => call("POST", `${API}/pools/${source.name}/lock/acquire`, { headers });
+const acquireWith = (source: { name: string }, headers: Record<string, string>) =>
+  call("POST", `${API}/pools/${source.name}/lock/acquire`, { headers });
 
-test.each(["X-Swarmvia-Key: KEY", "Authorization: Bearer KEY", "Authorization: bearer KEY", "Authorization: BEARER KEY", "Authorization: Swarmvia KEY", "authorization: sWARMVIA KEY"])(
-  "a key is taken as %s",
-  async (line) => {
-    const source = await createSource();
-    const [name, value] = line.replace("KEY", source.key).split(": ");
-    expect((await acquireWith(source, { [name]: value })).status).toBe(200);
-  },
-);
+test.each([
+  "X-Swarmvia-Key: KEY",
+  "Authorization: Bearer KEY",
+  "Authorization: bearer KEY",
+  "Authorization: BEARER KEY",
+  "Authorization: Swarmvia KEY",
+  "authorization: sWARMVIA KEY",
+])("a key is taken as %s", async (line) => {
+  const source = await createSource();
+  const [name, value] = line.replace("KEY", source.key).split(": ");
+  expect((await acquireWith(source, { [name]: value })).status).toBe(200);
+});
 
 test("Authorization is taken only in the schemes that the settings allow, from the next call on", async () => {
   const source = await createSource({ access: { bearer: false } });
@@ -46,7 +64,8 @@ test("renew and release check the key as acquire does", async () => {
 test("X-Swarmvia-Key wins when several are present, also when it is bad", async () => {
   const source = await createSource();
   const Authorization = `Bearer ${source.key}`;
-  for (const bad of ["", "x", "sv_at_x", "sv_at_a.b.c"]) expectError(await acquireWith(source, { "X-Swarmvia-Key": bad, Authorization }), 401, "unauthorized");
+  for (const bad of ["", "x", "sv_at_x", "sv_at_a.b.c"])
+    expectError(await acquireWith(source, { "X-Swarmvia-Key": bad, Authorization }), 401, "unauthorized");
   expect((await acquireWith(source, { "X-Swarmvia-Key": source.key, Authorization: "Bearer x" })).status).toBe(200);
 });
 
@@ -55,9 +74,29 @@ test("anything else is no key", async () => {
   const body = source.key.slice("sv_at_".length);
   const [head, claims] = body.split(".");
   const none = btoa('{"alg":"none"}').replaceAll("=", "");
-  const wrong = ["", "sv_at_", body, `${source.key}x`, `sv_rt_${body}`, source.key.toUpperCase(), source.key.slice(0, -2), `sv_at_${head}.${claims}.`, `sv_at_${none}.${claims}.`, `sv_at_${"x".repeat(9000)}`, env.ADMIN_TOKEN];
+  const wrong = [
+    "",
+    "sv_at_",
+    body,
+    `${source.key}x`,
+    `sv_rt_${body}`,
+    source.key.toUpperCase(),
+    source.key.slice(0, -2),
+    `sv_at_${head}.${claims}.`,
+    `sv_at_${none}.${claims}.`,
+    `sv_at_${"x".repeat(9000)}`,
+    env.ADMIN_TOKEN,
+  ];
   for (const key of wrong) expectError(await acquire(source, { key }), 401, "unauthorized");
-  for (const Authorization of ["", "Bearer", "Bearer ", source.key, `Basic ${btoa(`x:${source.key}`)}`, `Digest ${source.key}`, `Bearer x ${source.key}`]) {
+  for (const Authorization of [
+    "",
+    "Bearer",
+    "Bearer ",
+    source.key,
+    `Basic ${btoa(`x:${source.key}`)}`,
+    `Digest ${source.key}`,
+    `Bearer x ${source.key}`,
+  ]) {
     expectError(await acquireWith(source, { Authorization }), 401, "unauthorized");
   }
   expectError(await acquireWith(source, {}), 401, "unauthorized");
@@ -66,7 +105,12 @@ test("anything else is no key", async () => {
 test("a caller with no valid key is told the same, whether the source exists or not, and whatever is wrong", async () => {
   const [source, other] = [await createSource(), await createSource()];
   const nowhere: Source = { ...source, name: "nowhere" };
-  const told = ({ status, body, headers }: Answer) => ({ status, body, names: [...headers.keys()].sort(), challenge: headers.get("WWW-Authenticate") });
+  const told = ({ status, body, headers }: Answer) => ({
+    status,
+    body,
+    names: [...headers.keys()].sort(),
+    challenge: headers.get("WWW-Authenticate"),
+  });
   const answers = [
     await acquireWith(source, {}),
     await acquireWith(nowhere, {}),
@@ -86,12 +130,35 @@ test("an admin token opens no lock endpoint, and an access key no control route"
 });
 
 test("every control route is 401 without the admin token, before anything else is looked at", async () => {
-  const routes = [["GET", ""], ["PUT", "/nowhere"], ["GET", "/nowhere"], ["DELETE", "/nowhere"], ["GET", "/nowhere/slots"], ["DELETE", "/nowhere/slots/1"], ["POST", "/nowhere/keys"], ["GET", "/nowhere/keys"], ["DELETE", "/nowhere/keys/0123456789abcdef"]];
+  const routes = [
+    ["GET", ""],
+    ["PUT", "/nowhere"],
+    ["GET", "/nowhere"],
+    ["DELETE", "/nowhere"],
+    ["GET", "/nowhere/slots"],
+    ["DELETE", "/nowhere/slots/1"],
+    ["POST", "/nowhere/keys"],
+    ["GET", "/nowhere/keys"],
+    ["DELETE", "/nowhere/keys/0123456789abcdef"],
+  ];
   const token = env.ADMIN_TOKEN;
-  const wrong = ["", "Bearer", `Bearer ${token}x`, `Bearer ${token.slice(0, -1)}`, `Bearer x${token}`, `Basic ${token}`, token, `Bearer ${token.toUpperCase()}`, `Bearer ${token},${token}`];
+  const wrong = [
+    "",
+    "Bearer",
+    `Bearer ${token}x`,
+    `Bearer ${token.slice(0, -1)}`,
+    `Bearer x${token}`,
+    `Basic ${token}`,
+    token,
+    `Bearer ${token.toUpperCase()}`,
+    `Bearer ${token},${token}`,
+  ];
   for (const [method, path] of routes) {
     for (const Authorization of wrong) {
-      const answer = await call(method, `${API}/pools${path}`, { headers: { Authorization }, body: method === "PUT" || method === "POST" ? "{" : undefined });
+      const answer = await call(method, `${API}/pools${path}`, {
+        headers: { Authorization },
+        body: method === "PUT" || method === "POST" ? "{" : undefined,
+      });
       expectError(answer, 401, "unauthorized");
       expect(answer.headers.get("WWW-Authenticate")).toMatch(/Bearer/);
     }
@@ -103,7 +170,15 @@ test("no answer to a holder or an operator shows the admin token, a signing key 
   const source = await createSource();
   const slot = await grant(source);
   const path = `/pools/${source.name}`;
-  const answers = [await renew(source, slot), await acquire(source, { key: `${source.key}x` }), await admin("GET", path), await admin("GET", "/pools"), await admin("GET", `${path}/keys`), await admin("GET", `${path}/slots`)];
+  const answers = [
+    await renew(source, slot),
+    await acquire(source, { key: `${source.key}x` }),
+    await admin("GET", path),
+    await admin("GET", "/pools"),
+    await admin("GET", `${path}/keys`),
+    await admin("GET", `${path}/slots`),
+  ];
   const text = JSON.stringify(answers.map(({ body, headers }) => [body, [...headers]]));
-  for (const secret of [env.ADMIN_TOKEN, env.SIGNING_KEYS.split(":")[1], source.key, source.key.split(".")[2], slot.slotId]) expect(text).not.toContain(secret);
+  for (const secret of [env.ADMIN_TOKEN, env.SIGNING_KEYS.split(":")[1], source.key, source.key.split(".")[2], slot.slotId])
+    expect(text).not.toContain(secret);
 });

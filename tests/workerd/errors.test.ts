@@ -14,7 +14,8 @@ const chunked = (text: string) =>
       controller.close();
     },
   });
-const LOCK_PATHS = (source: Source, slotId: string) => ["acquire", `${slotId}/renew`, `${slotId}/release`].map((verb) => `/pools/${source.name}/lock/${verb}`);
+const LOCK_PATHS = (source: Source, slotId: string) =>
+  ["acquire", `${slotId}/renew`, `${slotId}/release`].map((verb) => `/pools/${source.name}/lock/${verb}`);
 
 test.each([
   "/",
@@ -54,7 +55,14 @@ test("a name may have 1 to 63 characters", async () => {
 test("lock and control routes live on the API hosts only; a source's own host and any other are 404", async () => {
   const source = await createSource();
   const headers = { "X-Swarmvia-Key": source.key };
-  const hosts = [`${source.name}.swarmvia.cloud`, "swarmvia.cloud", "www.example.com", "api.swarmvia.cloud.example.com", "xapi.swarmvia.cloud", "10.0.0.1"];
+  const hosts = [
+    `${source.name}.swarmvia.cloud`,
+    "swarmvia.cloud",
+    "www.example.com",
+    "api.swarmvia.cloud.example.com",
+    "xapi.swarmvia.cloud",
+    "10.0.0.1",
+  ];
   for (const host of hosts) {
     expectError(await call("POST", `https://${host}/pools/${source.name}/lock/acquire`, { headers }), 404, "not_found");
     expectError(await call("GET", `https://${host}/pools`, { headers: { Authorization: `Bearer ${env.ADMIN_TOKEN}` } }), 404, "not_found");

@@ -1,11 +1,28 @@
 // The governor's headers on its answers, and what every answer carries.
 
 import { expect, test } from "vitest";
-import { API, acquire, admin, call, configure, createSource, free, grant, granted, lock, release, renew, stateOf, waiter, type Answer } from "./support";
+import {
+  API,
+  acquire,
+  admin,
+  call,
+  configure,
+  createSource,
+  free,
+  grant,
+  granted,
+  lock,
+  release,
+  renew,
+  stateOf,
+  waiter,
+  type Answer,
+} from "./support";
 
 const GOVERNOR = ["remaining-slots", "effective-limit", "queued-ms", "queue-depth"];
 const read = (answer: Answer, names = GOVERNOR) => names.map((name) => answer.headers.get(`x-swarmvia-${name}`));
-const shown = (answer: Answer) => [...answer.headers.keys()].filter((name) => name.startsWith("x-swarmvia-") && name !== "x-swarmvia-request-id");
+const shown = (answer: Answer) =>
+  [...answer.headers.keys()].filter((name) => name.startsWith("x-swarmvia-") && name !== "x-swarmvia-request-id");
 
 test("a grant tells the free slots after it, the limit, no wait and the queue", async () => {
   const source = await createSource({ concurrency: { limit: 3 } });

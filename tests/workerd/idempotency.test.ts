@@ -1,7 +1,25 @@
 // Idempotency-Key: the same acquire twice is one slot and one place in the queue.
 
 import { expect, test } from "vitest";
-import { acquire, configure, createSource, expectError, expectHeld, free, grant, granted, isOpen, mintKey, release, renew, sleep, stateOf, stopClock, untilDepth, waiter } from "./support";
+import {
+  acquire,
+  configure,
+  createSource,
+  expectError,
+  expectHeld,
+  free,
+  grant,
+  granted,
+  isOpen,
+  mintKey,
+  release,
+  renew,
+  sleep,
+  stateOf,
+  stopClock,
+  untilDepth,
+  waiter,
+} from "./support";
 
 const ONE = { concurrency: { limit: 1 } };
 const JOB = { idempotencyKey: "job-1" };
@@ -148,16 +166,19 @@ test("keys that differ are different attempts, however little", async () => {
   expect(new Set(slots.map((slot) => slot.slotId)).size).toBe(names.length);
 });
 
-test.each([["empty", ""], ["too long", "x".repeat(256)], ["with a space", "job 1"], ["not ASCII", "jöb"], ["with a tab", "job\t1"]])(
-  "a key that is %s is 400 and takes no slot",
-  async (_, idempotencyKey) => {
-    const source = await createSource();
-    const answer = await acquire(source, { idempotencyKey });
-    expectError(answer, 400, "invalid_request");
-    expect(answer.body.field.toLowerCase()).toBe("idempotency-key");
-    await expectHeld(source, 0);
-  },
-);
+test.each([
+  ["empty", ""],
+  ["too long", "x".repeat(256)],
+  ["with a space", "job 1"],
+  ["not ASCII", "jöb"],
+  ["with a tab", "job\t1"],
+])("a key that is %s is 400 and takes no slot", async (_, idempotencyKey) => {
+  const source = await createSource();
+  const answer = await acquire(source, { idempotencyKey });
+  expectError(answer, 400, "invalid_request");
+  expect(answer.body.field.toLowerCase()).toBe("idempotency-key");
+  await expectHeld(source, 0);
+});
 
 test("a repeat after the first caller's slot was taken back by its lease does not get it again", async () => {
   const source = await createSource({ ...ONE, lease: { termMs: 500 } });

@@ -1,7 +1,24 @@
 // Access keys: minted, listed, expired, revoked.
 
 import { expect, test } from "vitest";
-import { acquire, admin, createSource, expectError, expectHeld, free, grant, granted, isOpen, mintKey, release, renew, stopClock, untilDepth, waiter, type Source } from "./support";
+import {
+  acquire,
+  admin,
+  createSource,
+  expectError,
+  expectHeld,
+  free,
+  grant,
+  granted,
+  isOpen,
+  mintKey,
+  release,
+  renew,
+  stopClock,
+  untilDepth,
+  waiter,
+  type Source,
+} from "./support";
 
 const HOUR = 3_600_000;
 const mint = (source: { name: string }, body?: unknown) => admin("POST", `/pools/${source.name}/keys`, body);
@@ -63,7 +80,11 @@ test("a key is good until it expires, and at that moment no more, on every lock 
   clock.pass(4999);
   expect((await renew(source, slot, { key })).status).toBe(200);
   clock.pass(1);
-  for (const answer of [await acquire(source, { key }), await renew(source, slot, { key }), await release(source, slot, undefined, { key })]) {
+  for (const answer of [
+    await acquire(source, { key }),
+    await renew(source, slot, { key }),
+    await release(source, slot, undefined, { key }),
+  ]) {
     expectError(answer, 401, "unauthorized");
   }
   expect((await release(source, slot)).body).toEqual({ released: true });
@@ -92,14 +113,20 @@ test("the list tells ids, names, times and states, and never a key", async () =>
   const clock = stopClock();
   const source = await createSource();
   const brief = (await mint(source, { name: "brief", ttlMs: 1000 })).body;
-  const revoked = (await mint(source, { name: "ünïcode \"x\"" })).body;
+  const revoked = (await mint(source, { name: 'ünïcode "x"' })).body;
   clock.pass(1000);
   await revoke(source, revoked.keyId);
   const { keys } = await keysOf(source);
   const entry = (keyId: string) => keys.find((key: any) => key.keyId === keyId);
   expect(keys).toHaveLength(3);
-  expect(entry(source.keyId)).toMatchObject({ name: null, state: "live", createdAt: clock.now - 1000, expiresAt: clock.now - 1000 + HOUR, revokedAt: null });
-  expect(entry(revoked.keyId)).toMatchObject({ name: "ünïcode \"x\"", state: "revoked", revokedAt: clock.now });
+  expect(entry(source.keyId)).toMatchObject({
+    name: null,
+    state: "live",
+    createdAt: clock.now - 1000,
+    expiresAt: clock.now - 1000 + HOUR,
+    revokedAt: null,
+  });
+  expect(entry(revoked.keyId)).toMatchObject({ name: 'ünïcode "x"', state: "revoked", revokedAt: clock.now });
   expect(entry(brief.keyId)).toMatchObject({ name: "brief", expiresAt: clock.now });
   expect(JSON.stringify(keys)).not.toMatch(/sv_at_|sv_rt_|eyJ/);
 });
@@ -164,7 +191,8 @@ test("the waiters of a revoked key get 401 at once, and others keep their places
 test("a key that is unknown or already revoked is 404", async () => {
   const source = await createSource();
   const other = await createSource();
-  for (const wrong of ["x", "0123456789abcdef", "%00", "x".repeat(200), other.keyId]) expectError(await revoke(source, wrong), 404, "not_found");
+  for (const wrong of ["x", "0123456789abcdef", "%00", "x".repeat(200), other.keyId])
+    expectError(await revoke(source, wrong), 404, "not_found");
   expect((await revoke(source, source.keyId)).status).toBe(200);
   expectError(await revoke(source, source.keyId), 404, "not_found");
   await grant(other);

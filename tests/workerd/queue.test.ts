@@ -1,7 +1,21 @@
 // Callers who wait: first come, first served, each within its own time.
 
 import { expect, test } from "vitest";
-import { acquire, createSource, expectError, free, grant, granted, isOpen, release, renew, sleep, stateOf, untilDepth, waiter } from "./support";
+import {
+  acquire,
+  createSource,
+  expectError,
+  free,
+  grant,
+  granted,
+  isOpen,
+  release,
+  renew,
+  sleep,
+  stateOf,
+  untilDepth,
+  waiter,
+} from "./support";
 
 const ONE = { concurrency: { limit: 1 } };
 
@@ -26,10 +40,12 @@ test("waiters are served in order of arrival", async () => {
   const waiting: Promise<void>[] = [];
   for (let i = 0; i < 6; i += 1) {
     const { answer } = await waiter(source);
-    waiting.push(answer.then(async (came) => {
-      order.push(i);
-      await free(source, granted(came));
-    }));
+    waiting.push(
+      answer.then(async (came) => {
+        order.push(i);
+        await free(source, granted(came));
+      }),
+    );
   }
   await free(source, slot);
   await Promise.all(waiting);

@@ -1,7 +1,21 @@
 // POST …/renew: how long a slot may be held.
 
 import { expect, test } from "vitest";
-import { acquire, configure, createSource, expectError, expectHeld, free, grant, lock, mintKey, release, renew, stateOf, stopClock } from "./support";
+import {
+  acquire,
+  configure,
+  createSource,
+  expectError,
+  expectHeld,
+  free,
+  grant,
+  lock,
+  mintKey,
+  release,
+  renew,
+  stateOf,
+  stopClock,
+} from "./support";
 
 test("a renewal moves the lease to one term from now", async () => {
   const clock = stopClock();
@@ -78,7 +92,18 @@ test("a slot id that never existed, or can't, is 404", async () => {
   const source = await createSource();
   const { slotId } = await grant(source);
   const swapped = slotId.slice(0, -3) + [...slotId.slice(-3)].map((c) => (c === "Q" ? "g" : "Q")).join("");
-  for (const wrong of ["x", "0", "A".repeat(slotId.length), "z".repeat(4000), "a.b", "%00", "%2e", slotId.slice(0, -1), `${slotId}A`, swapped]) {
+  for (const wrong of [
+    "x",
+    "0",
+    "A".repeat(slotId.length),
+    "z".repeat(4000),
+    "a.b",
+    "%00",
+    "%2e",
+    slotId.slice(0, -1),
+    `${slotId}A`,
+    swapped,
+  ]) {
     expectError(await renew(source, { slotId: wrong }), 404, "not_found");
   }
   await expectHeld(source, 1);

@@ -80,7 +80,10 @@ test("a lower limit opens the gate only when few enough grants are in the window
   await grant(source);
 });
 
-test.each([["raised", { rpm: { limit: 2 } }], ["taken away", { rpm: { limit: null } }]])("a limit that is %s wakes who waits for it", async (_, settings) => {
+test.each([
+  ["raised", { rpm: { limit: 2 } }],
+  ["taken away", { rpm: { limit: null } }],
+])("a limit that is %s wakes who waits for it", async (_, settings) => {
   const source = await createSource({ rpm: { limit: 1 } });
   await free(source, await grant(source));
   const { answer } = await waiter(source);
@@ -111,7 +114,10 @@ test("retryAfterMs is honest where two gates are closed: refused until then, acc
 
 test("x-swarmvia-rpm headers tell the limit and what is left of it", async () => {
   const source = await createSource({ rpm: { limit: 2 } });
-  const read = (answer: { headers: Headers }) => [answer.headers.get("x-swarmvia-rpm-limit"), answer.headers.get("x-swarmvia-rpm-remaining")];
+  const read = (answer: { headers: Headers }) => [
+    answer.headers.get("x-swarmvia-rpm-limit"),
+    answer.headers.get("x-swarmvia-rpm-remaining"),
+  ];
   expect(read(await acquire(source))).toEqual(["2", "1"]);
   expect(read(await acquire(source))).toEqual(["2", "0"]);
   expect(read(await acquire(source))).toEqual(["2", "0"]);

@@ -25,7 +25,11 @@ test("PUT creates with 201 and replaces with 200; every part that is left out ha
   expect(created.body).toMatchObject({ source: "whole", settings: DEFAULTS, state: { inUse: 0 } });
   const changed = await admin("PUT", "/pools/whole", { concurrency: { limit: 3 }, queue: { maxDepth: 7 }, log: {} });
   expect(changed.status).toBe(200);
-  expect(changed.body.settings).toEqual({ ...DEFAULTS, concurrency: { limit: 3, adaptive: false, min: 1, max: 3 }, queue: { maxDepth: 7, timeoutMs: 30_000 } });
+  expect(changed.body.settings).toEqual({
+    ...DEFAULTS,
+    concurrency: { limit: 3, adaptive: false, min: 1, max: 3 },
+    queue: { maxDepth: 7, timeoutMs: 30_000 },
+  });
   expect(changed.body).toMatchObject(await read("whole"));
   expect((await admin("PUT", "/pools/whole", {})).body.settings).toEqual(DEFAULTS);
 });
@@ -77,7 +81,9 @@ test.each([
   ["lease.renewIntervalMs", { lease: { renewIntervalMs: 0 } }],
   ["lease.requestTimeoutMs", { lease: { termMs: 1000, requestTimeoutMs: 999 } }],
   ["lease.requestTimeoutMs", { lease: { requestTimeoutMs: 86_400_001 } }],
-  ["access.bearer", { access: { bearer: null, swarmvia: 0, x: 1 } }],
+  ["access.bearer", { access: { bearer: "yes" } }],
+  ["access.swarmvia", { access: { swarmvia: 0 } }],
+  ["access.basic", { access: { basic: true } }],
   ["log.keep", { log: { keep: 99 } }],
   ["log.keep", { log: { keep: 100_001 } }],
   ["location", { location: "mars" }],
@@ -88,9 +94,7 @@ test.each([
   await admin("PUT", "/pools/strict", { concurrency: { limit: 2 } });
   const before = await read("strict");
   const answer = await admin("PUT", "/pools/strict", settings);
-  if (field === "access.bearer") expect(["access.bearer", "access.swarmvia", "access.x"]).toContain(answer.body.field);
-  else expectError(answer, 400, "invalid_request", { field });
-  expect(answer.status).toBe(400);
+  expectError(answer, 400, "invalid_request", { field });
   expect(await read("strict")).toEqual(before);
 });
 
@@ -110,14 +114,6 @@ test.each(["{", "[]", '"x"', "5", "{}}", "concurrency: 5"])("a body that is no J
   expect((await admin("GET", "/pools/no-json")).status).toBe(404);
 });
 
-test("a policy that would not be enforced is refused", async () => {
-  const jwt = { issuer: "https://issuer.example.com", audience: "a", jwksUrl: "https://issuer.example.com/jwks.json" };
-  const cloudflareAccess = { teamDomain: "team.cloudflareaccess.com", audience: "a" };
-  for (const [name, value] of Object.entries({ jwt, cloudflareAccess, ipAllowlist: ["192.0.2.0/24"] })) {
-    expectError(await admin("PUT", "/pools/policy", { access: { [name]: value } }), 400, "invalid_request", { field: `access.${name}` });
-  }
-});
-
 test("a name that would be an API host's own label is reserved", async () => {
   expectError(await admin("PUT", "/pools/api", {}), 400, "invalid_request");
   expect((await admin("GET", "/pools/api")).status).toBe(404);
@@ -131,10 +127,10 @@ test("integers may be spelled with a fraction of nothing", async () => {
   expect(body.settings.queue.timeoutMs).toBe(1000);
 });
 
-test("the version grows with each change, createdAt stays", async () => {
+test("the version is another one after each change, createdAt stays", async () => {
   const one = (await admin("PUT", "/pools/version", {})).body;
   const two = (await admin("PUT", "/pools/version", { concurrency: { limit: 2 } })).body;
-  expect(two.version).toBeGreaterThan(one.version);
+  expect(two.version).not.toBe(one.version);
   expect(two.createdAt).toBe(one.createdAt);
   expect(two.updatedAt).toBeGreaterThanOrEqual(one.updatedAt);
   expect(Math.abs(one.createdAt - Date.now())).toBeLessThan(60_000);
@@ -158,16 +154,15 @@ test("If-Match replaces only what was read: a stale one is 412 and changes nothi
   const etag = (await admin("GET", `/pools/${source.name}`)).headers.get("ETag") ?? "";
   const second = await configure(source, { concurrency: { limit: 2 } }, { "If-Match": etag });
   expect(second.status).toBe(200);
-  for (const stale of [etag, '"x"', "x", "", `"x", ${etag}`]) {
+  for (const stale of [etag, '"x"', "x", ",", `"x", ${etag}`]) {
     expectError(await configure(source, { concurrency: { limit: 9 } }, { "If-Match": stale }), 412, "precondition_failed");
   }
   expect((await stateOf(source)).effectiveLimit).toBe(2);
   const current = second.headers.get("ETag") ?? "";
-  for (const good of [`"x", ${current}`, "*"]) {
-    const again = await configure(source, { concurrency: { limit: 4 } }, { "If-Match": good === "*" ? "*" : good });
-    expect(again.status).toBe(200);
-    if (good !== "*") expect(again.headers.get("ETag")).not.toBe(current);
-  }
+  const third = await configure(source, { concurrency: { limit: 4 } }, { "If-Match": `"x", ${current}` });
+  expect(third.status).toBe(200);
+  expect(third.headers.get("ETag")).not.toBe(current);
+  expect((await configure(source, { concurrency: { limit: 5 } }, { "If-Match": "*" })).status).toBe(200);
 });
 
 test("If-Match takes the tag also as a proxy that compresses passes it on, with W/", async () => {

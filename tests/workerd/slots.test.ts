@@ -1,7 +1,23 @@
 // GET and DELETE …/slots: who holds what, and taking a slot back by force.
 
 import { expect, test } from "vitest";
-import { acquire, admin, createSource, expectError, expectHeld, free, grant, granted, isOpen, mintKey, release, renew, stopClock, waiter, type Source } from "./support";
+import {
+  acquire,
+  admin,
+  createSource,
+  expectError,
+  expectHeld,
+  free,
+  grant,
+  granted,
+  isOpen,
+  mintKey,
+  release,
+  renew,
+  stopClock,
+  waiter,
+  type Source,
+} from "./support";
 
 const slotsOf = async (source: Source, query = "") => (await admin("GET", `/pools/${source.name}/slots${query}`)).body;
 const force = (source: Source, ref: string) => admin("DELETE", `/pools/${source.name}/slots/${ref}`);
@@ -102,7 +118,8 @@ test("a ref that names no slot in use is 404, so a second DELETE is too", async 
   const source = await createSource();
   const slot = await grant(source);
   const [{ ref }] = (await slotsOf(source)).slots;
-  for (const wrong of ["999999", "x", "-1", "1.0", `0${ref}`, "9".repeat(30), "%00", slot.slotId]) expectError(await force(source, wrong), 404, "not_found");
+  for (const wrong of ["999999", "x", "-1", "1.0", `0${ref}`, "9".repeat(30), "%00", slot.slotId])
+    expectError(await force(source, wrong), 404, "not_found");
   await expectHeld(source, 1);
   expect((await force(source, ref)).status).toBe(200);
   expectError(await force(source, ref), 404, "not_found");

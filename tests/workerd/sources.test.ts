@@ -3,18 +3,41 @@
 import { env } from "cloudflare:workers";
 import { listDurableObjectIds, runInDurableObject } from "cloudflare:test";
 import { expect, test, vi } from "vitest";
-import { acquire, admin, createSource, expectError, grant, mintKey, objectOf, release, renew, stateOf, stopClock, waiter, type Source } from "./support";
+import {
+  acquire,
+  admin,
+  createSource,
+  expectError,
+  grant,
+  mintKey,
+  objectOf,
+  release,
+  renew,
+  stateOf,
+  stopClock,
+  waiter,
+  type Source,
+} from "./support";
 
 test("GET /pools/{source} shows the state: limit, slots, queue, RPM, cool-down", async () => {
   const clock = stopClock();
   const source = await createSource({ concurrency: { limit: 3 }, rpm: { limit: 2 } });
   expect(await stateOf(source)).toMatchObject({
-    effectiveLimit: 3, inUse: 0, remainingSlots: 3, queueDepth: 0, cooldownUntil: null, rpm: { limit: 2, used: 0, remaining: 2, opensAt: null },
+    effectiveLimit: 3,
+    inUse: 0,
+    remainingSlots: 3,
+    queueDepth: 0,
+    cooldownUntil: null,
+    rpm: { limit: 2, used: 0, remaining: 2, opensAt: null },
   });
   await grant(source);
   await release(source, await grant(source), { retryAfterMs: 5000 });
   expect(await stateOf(source)).toMatchObject({
-    effectiveLimit: 3, inUse: 1, remainingSlots: 2, queueDepth: 0, cooldownUntil: clock.now + 5000,
+    effectiveLimit: 3,
+    inUse: 1,
+    remainingSlots: 2,
+    queueDepth: 0,
+    cooldownUntil: clock.now + 5000,
     rpm: { limit: 2, used: 2, remaining: 0, opensAt: clock.now + 60_000 },
   });
 });
@@ -30,7 +53,7 @@ test("GET /pools lists the sources by name, page by page", async () => {
   expect(all.next).toBeNull();
   expect(all.pools.map((pool: any) => pool.source).filter((name: string) => name.startsWith("list-"))).toEqual([...names].sort());
   const seen: string[] = [];
-  for (let after = "list"; after; ) {
+  for (let after = "list"; after;) {
     const { status, body } = await admin("GET", `/pools?limit=3&after=${after}`);
     expect(status).toBe(200);
     expect(body.pools.length).toBeLessThanOrEqual(3);
@@ -58,7 +81,10 @@ test("an active source's line of state follows it within 15 s", async () => {
   await grant(source);
   clock.pass(16_000);
   await grant(source);
-  await vi.waitFor(async () => expect(await line()).toMatchObject({ effectiveLimit: 4, inUse: 2, queueDepth: 0 }), { timeout: 3000, interval: 20 });
+  await vi.waitFor(async () => expect(await line()).toMatchObject({ effectiveLimit: 4, inUse: 2, queueDepth: 0 }), {
+    timeout: 3000,
+    interval: 20,
+  });
 });
 
 test.each(["0", "1001", "-1", "x", "1.5", ""])("a limit of %j is 400 naming it, on every list", async (limit) => {
@@ -69,7 +95,15 @@ test.each(["0", "1001", "-1", "x", "1.5", ""])("a limit of %j is 400 naming it, 
 });
 
 test("an unknown source is 404 on every control route", async () => {
-  for (const [method, path] of [["GET", ""], ["DELETE", ""], ["GET", "/slots"], ["DELETE", "/slots/1"], ["POST", "/keys"], ["GET", "/keys"], ["DELETE", "/keys/0123456789abcdef"]]) {
+  for (const [method, path] of [
+    ["GET", ""],
+    ["DELETE", ""],
+    ["GET", "/slots"],
+    ["DELETE", "/slots/1"],
+    ["POST", "/keys"],
+    ["GET", "/keys"],
+    ["DELETE", "/keys/0123456789abcdef"],
+  ]) {
     expectError(await admin(method, `/pools/unknown${path}`), 404, "not_found");
   }
 });
@@ -92,7 +126,8 @@ test("DELETE ends a source: waiters get 401, keys and slots are gone, a second o
   const { status, body } = await admin("DELETE", `/pools/${source.name}`);
   expect({ status, body }).toEqual({ status: 200, body: { deleted: true } });
   for (const { answer } of waiting) expectError(await answer, 401, "unauthorized");
-  for (const answer of [await acquire(source), await renew(source, slot), await release(source, slot)]) expectError(answer, 401, "unauthorized");
+  for (const answer of [await acquire(source), await renew(source, slot), await release(source, slot)])
+    expectError(answer, 401, "unauthorized");
   expectError(await admin("DELETE", `/pools/${source.name}`), 404, "not_found");
   expectError(await admin("GET", `/pools/${source.name}`), 404, "not_found");
   const { pools } = (await admin("GET", "/pools?limit=1000")).body;
@@ -105,8 +140,11 @@ test("DELETE leaves nothing stored and no alarm", async () => {
   await admin("DELETE", `/pools/${source.name}`);
   await runInDurableObject(objectOf(source), async (_, state) => {
     expect(await state.storage.getAlarm()).toBeNull();
-    const tables = state.storage.sql.exec("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE '\\_%' ESCAPE '\\' AND name NOT LIKE 'sqlite%'").toArray();
-    for (const { name } of tables) expect(state.storage.sql.exec(`SELECT count(*) AS rows FROM "${name}"`).one().rows, String(name)).toBe(0);
+    const tables = state.storage.sql
+      .exec("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE '\\_%' ESCAPE '\\' AND name NOT LIKE 'sqlite%'")
+      .toArray();
+    for (const { name } of tables)
+      expect(state.storage.sql.exec(`SELECT count(*) AS rows FROM "${name}"`).one().rows, String(name)).toBe(0);
   });
 });
 

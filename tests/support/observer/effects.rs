@@ -6,6 +6,7 @@ use swarmvia_locks::governor::command::{
     Answer, Attempt, Command, Effect, Outcome, SlotRow, Verdict,
 };
 use swarmvia_locks::governor::ids::{Ref, RequestId};
+use swarmvia_locks::governor::ring::DOORSTEP;
 use swarmvia_locks::governor::time::Millis;
 
 use super::{Held, Observer, Row, Waiter};
@@ -46,10 +47,20 @@ impl Observer {
             granted_at,
         };
         self.rows.insert(attempt.row, row);
+        let log = if attempt.row < DOORSTEP {
+            &mut self.written
+        } else {
+            &mut self.knocks
+        };
+        log.push(self.last);
         if let Some(taken) = &attempt.slot {
             self.granted(command, attempt, taken);
         }
-        if attempt.outcome == Outcome::Left {
+        if turned_away(command, attempt) {
+            assert_eq!(attempt.row >= DOORSTEP, attempt.key.is_none());
+            assert!(attempt.slot.is_none());
+            self.turned_away += 1;
+        } else if attempt.outcome == Outcome::Left {
             self.left(command, attempt);
         } else {
             self.recorded = Some(attempt.clone());
@@ -123,6 +134,8 @@ impl Observer {
             Verdict::TimedOut => {
                 let waiter = self.take_waiter(request);
                 assert!(waiter.deadline <= self.now, "timed out before its deadline");
+                let could_be_served = waiter.deadline == self.now && self.admits();
+                assert!(!could_be_served, "timed out beside a free slot");
                 waiter
             }
             Verdict::Dismissed => {
@@ -139,7 +152,7 @@ impl Observer {
             "granted past its deadline"
         );
         assert_eq!(answer.queued, self.now.since(waiter.arrived));
-        self.check_record(&record, answer);
+        Self::check_record(&record, answer);
         if !matches!(answer.verdict, Verdict::Dismissed) {
             self.check_gauge(answer);
         }
@@ -155,7 +168,7 @@ impl Observer {
     }
 
     /// The row says what the answer says.
-    pub(super) fn check_record(&self, record: &Attempt, answer: &Answer) {
+    pub(super) fn check_record(record: &Attempt, answer: &Answer) {
         let outcome = match answer.verdict {
             Verdict::Granted(_) => Outcome::Granted,
             Verdict::TimedOut => Outcome::QueueTimeout,
@@ -163,6 +176,12 @@ impl Observer {
             Verdict::Refused(refusal) => refusal.into(),
         };
         assert_eq!((record.outcome, record.queued), (outcome, answer.queued));
+    }
+
+    /// Whether the head could be granted, by what was in force before the step.
+    fn admits(&self) -> bool {
+        let set = &self.in_force[0];
+        self.has_room(set) && self.rpm_open(set) && self.cooldown <= self.now
     }
 
     fn left(&mut self, command: &Command, attempt: &Attempt) {
@@ -229,4 +248,13 @@ impl Observer {
 
 fn is_grant(answer: &Answer) -> bool {
     matches!(answer.verdict, Verdict::Granted(_))
+}
+
+/// The row of someone who never came further than the door.
+fn turned_away(command: &Command, attempt: &Attempt) -> bool {
+    let Command::TurnedAway(those) = command else {
+        return false;
+    };
+    let mut those = those.iter();
+    those.any(|one| (one.request, one.key) == (attempt.request, attempt.key))
 }

@@ -143,7 +143,7 @@ impl Observer {
         match self.recorded.take() {
             Some(record) => {
                 assert_eq!(record.request, waiter.request);
-                self.check_record(&record, answer);
+                Self::check_record(&record, answer);
             }
             None => assert!(self.is_retry(waiter), "an answer without its row"),
         }

@@ -1,0 +1,237 @@
+//! Key sets: the public keys with which an issuer's tokens are checked.
+//!
+//! A set is read once into keys that are fit for use. A key of another kind or
+//! for another use is skipped, as is one that is too weak or malformed: sets
+//! are shared with others, who need other keys. The kind of a key is its
+//! algorithm; a token has no say in it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use base64ct::{Base64UrlUnpadded, Encoding as _};
+use jwt_compact::alg::{Ed25519, Es256, Rsa, RsaPublicKey};
+use jwt_compact::jwk::JsonWebKey;
+use jwt_compact::{Algorithm, AlgorithmExt as _, Claims, UntrustedToken, ValidationError};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+
+/// The most keys of one set, usable or not.
+const MOST_KEYS: usize = 32;
+/// Below it RFC 7518 forbids RS256; above 4,096 the library doesn't go.
+const LEAST_RSA_BITS: usize = 2048;
+/// Members that only a private or a shared key has.
+const PRIVATE_MEMBERS: [&str; 8] = ["d", "p", "q", "dp", "dq", "qi", "oth", "k"];
+
+/// The keys of an issuer; at least one.
+pub struct KeySet {
+    keys: Vec<Key>,
+}
+
+struct Key {
+    kid: Option<String>,
+    material: Material,
+}
+
+enum Material {
+    Rs256(RsaPublicKey),
+    Es256(<Es256 as Algorithm>::VerifyingKey),
+    EdDsa(<Ed25519 as Algorithm>::VerifyingKey),
+}
+
+/// Why a key set can't be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BadKeySet {
+    Malformed,
+    TooMany,
+    NoneUsable,
+}
+
+impl BadKeySet {
+    /// What must be otherwise, to follow the set's name.
+    pub const fn message(self) -> &'static str {
+        match self {
+            Self::Malformed => "must be a JSON object like {\"keys\": […]}.",
+            Self::TooMany => "must have at most 32 keys.",
+            Self::NoneUsable => {
+                "must have a public signing key for RS256 (RSA of 2048 to 4096 bits), \
+                 ES256 (EC, P-256) or EdDSA (OKP, Ed25519)."
+            }
+        }
+    }
+}
+
+impl fmt::Debug for KeySet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "KeySet({} keys)", self.keys.len())
+    }
+}
+
+#[derive(Deserialize)]
+struct RawSet<'a> {
+    #[serde(borrow)]
+    keys: Vec<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Jwk {
+    kty: String,
+    kid: Option<String>,
+    alg: Option<String>,
+    #[serde(rename = "use")]
+    usage: Option<String>,
+    key_ops: Option<Vec<String>>,
+    crv: Option<String>,
+    n: Option<String>,
+    e: Option<String>,
+    x: Option<String>,
+    y: Option<String>,
+}
+
+impl KeySet {
+    /// # Errors
+    /// If it is no key set, has more than 32 keys, or none that can be used.
+    pub fn parse(json: &str) -> Result<Self, BadKeySet> {
+        let raw: RawSet = serde_json::from_str(json).map_err(|_| BadKeySet::Malformed)?;
+        if raw.keys.len() > MOST_KEYS {
+            return Err(BadKeySet::TooMany);
+        }
+        let keys: Vec<Key> = raw.keys.iter().filter_map(|raw| Key::parse(raw)).collect();
+        if keys.is_empty() {
+            return Err(BadKeySet::NoneUsable);
+        }
+        Ok(Self { keys })
+    }
+
+    /// The keys that may have signed a token. One without a `kid` can only be
+    /// told where there is one key.
+    pub(super) fn candidates<'a>(
+        &'a self,
+        kid: Option<&'a str>,
+    ) -> impl Iterator<Item = KeyRef<'a>> {
+        let is_single = self.keys.len() == 1;
+        self.keys
+            .iter()
+            .filter(move |key| match kid {
+                Some(kid) => key.kid.as_deref() == Some(kid),
+                None => is_single,
+            })
+            .map(KeyRef)
+    }
+}
+
+/// One key of a set.
+#[derive(Clone, Copy)]
+pub(super) struct KeyRef<'a>(&'a Key);
+
+impl KeyRef<'_> {
+    pub(super) fn is_rsa(self) -> bool {
+        matches!(self.0.material, Material::Rs256(_))
+    }
+
+    /// The claims of a token that this key signed under its own algorithm.
+    pub(super) fn claims<T: DeserializeOwned, H: Clone>(
+        self,
+        token: &UntrustedToken<'_, H>,
+    ) -> Result<Claims<T>, ValidationError> {
+        let validated = match &self.0.material {
+            Material::Rs256(key) => Rsa::rs256().validator(key).validate(token),
+            Material::Es256(key) => Es256.validator(key).validate(token),
+            Material::EdDsa(key) => Ed25519.validator(key).validate(token),
+        };
+        validated.map(|token| token.into_parts().1)
+    }
+}
+
+impl Key {
+    fn parse(raw: &RawValue) -> Option<Self> {
+        if private_name(raw).is_some() {
+            // Its private half is out: it proves nothing.
+            return None;
+        }
+        let jwk: Jwk = serde_json::from_str(raw.get()).ok()?;
+        let may_verify = jwk.usage.as_deref().is_none_or(|usage| usage == "sig")
+            && jwk
+                .key_ops
+                .as_ref()
+                .is_none_or(|ops| ops.iter().any(|op| op == "verify"));
+        if !may_verify {
+            return None;
+        }
+        let (algorithm, material) = match jwk.kty.as_str() {
+            "RSA" => ("RS256", rsa(&jwk)?),
+            "EC" => ("ES256", p256(&jwk)?),
+            "OKP" => ("EdDSA", ed25519(&jwk)?),
+            _ => return None,
+        };
+        if jwk.alg.as_deref().is_some_and(|alg| alg != algorithm) {
+            return None;
+        }
+        Some(Self {
+            kid: jwk.kid,
+            material,
+        })
+    }
+}
+
+fn rsa(jwk: &Jwk) -> Option<Material> {
+    let modulus = bytes(jwk.n.as_deref())?;
+    if bits(&modulus) < LEAST_RSA_BITS {
+        return None;
+    }
+    let jwk = JsonWebKey::Rsa {
+        modulus: modulus.into(),
+        public_exponent: bytes(jwk.e.as_deref())?.into(),
+        private_parts: None,
+    };
+    (&jwk).try_into().ok().map(Material::Rs256)
+}
+
+fn p256(jwk: &Jwk) -> Option<Material> {
+    let jwk = JsonWebKey::EllipticCurve {
+        curve: jwk.crv.as_deref()?.into(),
+        x: bytes(jwk.x.as_deref())?.into(),
+        y: bytes(jwk.y.as_deref())?.into(),
+        secret: None,
+    };
+    (&jwk).try_into().ok().map(Material::Es256)
+}
+
+fn ed25519(jwk: &Jwk) -> Option<Material> {
+    let jwk = JsonWebKey::KeyPair {
+        curve: jwk.crv.as_deref()?.into(),
+        x: bytes(jwk.x.as_deref())?.into(),
+        secret: None,
+    };
+    (&jwk).try_into().ok().map(Material::EdDsa)
+}
+
+fn bytes(text: Option<&str>) -> Option<Vec<u8>> {
+    Base64UrlUnpadded::decode_vec(text?).ok()
+}
+
+/// How many bits a big-endian number has.
+fn bits(number: &[u8]) -> usize {
+    let zeros = number.iter().take_while(|byte| **byte == 0).count();
+    let leading = number.get(zeros).map_or(0, |byte| byte.leading_zeros());
+    number
+        .len()
+        .saturating_sub(zeros)
+        .saturating_mul(8)
+        .saturating_sub(leading as usize)
+}
+
+/// The first key of a set, by its index, that has a private part, and the name
+/// of that part.
+pub fn private_member(json: &str) -> Option<(usize, &'static str)> {
+    let raw: RawSet = serde_json::from_str(json).ok()?;
+    let mut keys = raw.keys.iter().enumerate();
+    keys.find_map(|(index, raw)| Some((index, private_name(raw)?)))
+}
+
+fn private_name(raw: &RawValue) -> Option<&'static str> {
+    let members: BTreeMap<String, &RawValue> = serde_json::from_str(raw.get()).ok()?;
+    PRIVATE_MEMBERS
+        .into_iter()
+        .find(|name| members.contains_key(*name))
+}

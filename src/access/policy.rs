@@ -1,0 +1,319 @@
+//! What a source asks of its callers beside a good key: how the key may come,
+//! from where, and with which tokens. Parsed once; an invalid one can't exist.
+//!
+//! The JSON form is the `access` part of the settings, on the wire and in
+//! storage alike. Nothing in it is a secret.
+
+use serde_json::{Value, json};
+
+use super::ip::IpAllowlist;
+use super::jwt::Expectation;
+pub use super::jwt::policy::{JwtPolicy, KeySource, Loopback, is_key_set_url};
+use crate::fields::{FieldError, Fields};
+use crate::wire::request::Carrier;
+
+/// What the team domains of Cloudflare Access end with.
+const ACCESS_DOMAIN: &str = ".cloudflareaccess.com";
+/// The longest issuer and the longest audience, in characters.
+pub(super) const MOST_CLAIM_CHARS: usize = 512;
+/// The longest name of a host.
+const MOST_HOST_CHARS: usize = 253;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Policy {
+    /// Whether a key may come as `Authorization: Bearer`.
+    pub bearer: bool,
+    /// Whether a key may come as `Authorization: Swarmvia`.
+    pub swarmvia: bool,
+    pub ip_allowlist: IpAllowlist,
+    pub jwt: Option<JwtPolicy>,
+    pub cloudflare_access: Option<CloudflareAccess>,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            bearer: true,
+            swarmvia: true,
+            ip_allowlist: IpAllowlist::default(),
+            jwt: None,
+            cloudflare_access: None,
+        }
+    }
+}
+
+impl Policy {
+    /// Reads the `access` part of the settings; what is left out has its default.
+    ///
+    /// # Errors
+    /// Names the first field that is unknown, of the wrong type, or out of range.
+    pub fn parse(fields: &Fields, loopback: Loopback) -> Result<Self, FieldError> {
+        let bearer = fields.flag("bearer")?.unwrap_or(true);
+        let parsed = Self {
+            bearer,
+            swarmvia: fields.flag("swarmvia")?.unwrap_or(true),
+            ip_allowlist: IpAllowlist::parse(fields, "ipAllowlist")?,
+            jwt: match fields.raw("jwt") {
+                None => None,
+                Some(_) => Some(JwtPolicy::parse(&fields.part("jwt")?, bearer, loopback)?),
+            },
+            cloudflare_access: match fields.raw("cloudflareAccess") {
+                None => None,
+                Some(_) => Some(CloudflareAccess::parse(&fields.part("cloudflareAccess")?)?),
+            },
+        };
+        fields.no_others()?;
+        Ok(parsed)
+    }
+
+    /// The same, with every default filled in.
+    pub fn to_json(&self) -> Value {
+        json!({
+            "bearer": self.bearer,
+            "swarmvia": self.swarmvia,
+            "ipAllowlist": self.ip_allowlist.texts(),
+            "jwt": self.jwt.as_ref().map(JwtPolicy::to_json),
+            "cloudflareAccess": self.cloudflare_access.as_ref().map(CloudflareAccess::to_json),
+        })
+    }
+
+    /// Nothing in it needs the edge: the object can decide alone.
+    pub fn is_plain(&self) -> bool {
+        self.ip_allowlist.is_empty() && self.jwt.is_none() && self.cloudflare_access.is_none()
+    }
+
+    /// Whether a key that came this way may come this way.
+    pub fn carries(&self, carrier: Carrier) -> bool {
+        match carrier {
+            Carrier::KeyHeader => true,
+            Carrier::Bearer => self.bearer,
+            Carrier::Swarmvia => self.swarmvia,
+        }
+    }
+}
+
+/// Cloudflare Access stands in front of the deployment and says who comes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CloudflareAccess {
+    /// A host name under `cloudflareaccess.com`, in lowercase.
+    team_domain: String,
+    /// The tag of the Access application.
+    audience: String,
+}
+
+impl CloudflareAccess {
+    fn parse(fields: &Fields) -> Result<Self, FieldError> {
+        let team_domain = required(fields, "teamDomain", MOST_HOST_CHARS)?.to_ascii_lowercase();
+        if !is_team_domain(&team_domain) {
+            let path = fields.path_of("teamDomain");
+            let message = format!(
+                "{path} must be a bare host name like my-team{ACCESS_DOMAIN}, without https://."
+            );
+            return Err(FieldError::new(path, message));
+        }
+        let parsed = Self {
+            team_domain,
+            audience: required(fields, "audience", MOST_CLAIM_CHARS)?,
+        };
+        fields.no_others()?;
+        Ok(parsed)
+    }
+
+    fn to_json(&self) -> Value {
+        json!({"teamDomain": self.team_domain, "audience": self.audience})
+    }
+
+    /// Where the keys of the team are published.
+    pub fn keys(&self) -> KeySource {
+        KeySource::Url(format!("https://{}/cdn-cgi/access/certs", self.team_domain))
+    }
+
+    pub fn expectation(&self) -> Expectation {
+        Expectation {
+            issuer: format!("https://{}", self.team_domain),
+            audience: self.audience.clone(),
+            is_access: true,
+        }
+    }
+}
+
+fn is_team_domain(text: &str) -> bool {
+    text.strip_suffix(ACCESS_DOMAIN)
+        .is_some_and(|team| team.split('.').all(is_label))
+}
+
+/// A DNS label in lowercase.
+fn is_label(text: &str) -> bool {
+    let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    (1..=63).contains(&text.len())
+        && text.bytes().all(inner)
+        && !text.starts_with('-')
+        && !text.ends_with('-')
+}
+
+/// A text that has to be there.
+pub(super) fn required(
+    fields: &Fields,
+    name: &'static str,
+    most: usize,
+) -> Result<String, FieldError> {
+    fields.text(name, 1, most)?.ok_or_else(|| {
+        let path = fields.path_of(name);
+        let message = format!("{path} is missing; it must be a text of 1 to {most} characters.");
+        FieldError::new(path, message)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(access: &str) -> Result<Policy, FieldError> {
+        let body = format!(r#"{{"access":{access}}}"#);
+        let fields = Fields::of_body(body.as_bytes()).unwrap();
+        Policy::parse(&fields.part("access").unwrap(), Loopback::Refused)
+    }
+
+    const JWT: &str = r#""jwt":{"issuer":"i","audience":"a","jwksUrl":"https://idp.example/keys"}"#;
+    const ACCESS: &str =
+        r#""cloudflareAccess":{"teamDomain":"Team.cloudflareaccess.com","audience":"tag"}"#;
+
+    #[test]
+    fn nothing_said_is_the_default_and_plain() {
+        for access in [
+            "{}",
+            "null",
+            r#"{"ipAllowlist":[],"jwt":null,"cloudflareAccess":null}"#,
+        ] {
+            assert_eq!(parse(access), Ok(Policy::default()), "{access}");
+        }
+        assert!(Policy::default().is_plain());
+    }
+
+    #[test]
+    fn each_policy_alone_needs_the_edge() {
+        for access in [r#""ipAllowlist":["::1"]"#, JWT, ACCESS] {
+            assert!(
+                !parse(&format!("{{{access}}}")).unwrap().is_plain(),
+                "{access}"
+            );
+        }
+        assert!(
+            parse(r#"{"bearer":false,"swarmvia":false}"#)
+                .unwrap()
+                .is_plain()
+        );
+    }
+
+    #[test]
+    fn a_policy_survives_its_json() {
+        let policy = parse(&format!(
+            r#"{{"bearer":false,"swarmvia":false,"ipAllowlist":["192.0.2.9/24"],{JWT},{ACCESS}}}"#
+        ));
+        let policy = policy.unwrap();
+        let again = parse(&policy.to_json().to_string()).unwrap();
+        assert_eq!(policy, again);
+        assert_eq!(
+            policy.to_json(),
+            json!({
+                "bearer": false,
+                "swarmvia": false,
+                "ipAllowlist": ["192.0.2.0/24"],
+                "jwt": {
+                    "issuer": "i",
+                    "audience": "a",
+                    "jwksUrl": "https://idp.example/keys",
+                    "header": "X-Swarmvia-Jwt",
+                },
+                "cloudflareAccess": {"teamDomain": "team.cloudflareaccess.com", "audience": "tag"},
+            })
+        );
+    }
+
+    #[test]
+    fn the_key_header_is_always_allowed() {
+        let policy = parse(r#"{"bearer":false,"swarmvia":false}"#).unwrap();
+        assert!(policy.carries(Carrier::KeyHeader));
+        assert!(!policy.carries(Carrier::Bearer) && !policy.carries(Carrier::Swarmvia));
+    }
+
+    #[test]
+    fn a_team_domain_gives_issuer_and_keys() {
+        let policy = parse(&format!("{{{ACCESS}}}")).unwrap();
+        let access = policy.cloudflare_access.unwrap();
+        let expected = access.expectation();
+        assert_eq!(expected.issuer, "https://team.cloudflareaccess.com");
+        assert_eq!(
+            (expected.audience.as_str(), expected.is_access),
+            ("tag", true)
+        );
+        let certs = "https://team.cloudflareaccess.com/cdn-cgi/access/certs";
+        assert_eq!(access.keys(), KeySource::Url(certs.into()));
+    }
+
+    #[test]
+    fn a_team_domain_is_a_bare_host_name_under_cloudflareaccess_com() {
+        let team = |domain: &str| {
+            let access = json!({"cloudflareAccess": {"teamDomain": domain, "audience": "a"}});
+            parse(&access.to_string())
+        };
+        assert!(team("a.cloudflareaccess.com").is_ok());
+        assert!(team("a.fed.cloudflareaccess.com").is_ok());
+        for bad in [
+            "",
+            "cloudflareaccess.com",
+            ".cloudflareaccess.com",
+            "-a.cloudflareaccess.com",
+            "a-.cloudflareaccess.com",
+            "a..cloudflareaccess.com",
+            "a_b.cloudflareaccess.com",
+            "a.cloudflareaccess.com.",
+            "a.cloudflareaccess.com.evil.example",
+            "evilcloudflareaccess.com",
+            "evil.example/.cloudflareaccess.com",
+            "evil.example#.cloudflareaccess.com",
+            "evil.example?.cloudflareaccess.com",
+            "evil.example\\.cloudflareaccess.com",
+            "u@a.cloudflareaccess.com",
+            "https://a.cloudflareaccess.com",
+            "a.cloudflareaccess.com/",
+            "a.cloudflareaccess.com:443",
+            "a b.cloudflareaccess.com",
+            "ä.cloudflareaccess.com",
+            &format!("{}.cloudflareaccess.com", "a".repeat(64)),
+        ] {
+            let error = team(bad).unwrap_err();
+            assert_eq!(error.field, "access.cloudflareAccess.teamDomain", "{bad}");
+        }
+    }
+
+    #[test]
+    fn an_error_names_its_field() {
+        let long = "x".repeat(513);
+        for (access, field) in [
+            (r#"{"bearer":1}"#.to_owned(), "access.bearer"),
+            (r#"{"berer":true}"#.into(), "access.berer"),
+            (r#"{"ipAllowlist":["::1","x"]}"#.into(), "access.ipAllowlist"),
+            (r#"{"jwt":[]}"#.into(), "access.jwt"),
+            (r#"{"cloudflareAccess":1}"#.into(), "access.cloudflareAccess"),
+            (r#"{"cloudflareAccess":{}}"#.into(), "access.cloudflareAccess.teamDomain"),
+            (
+                r#"{"cloudflareAccess":{"teamDomain":"a.cloudflareaccess.com"}}"#.into(),
+                "access.cloudflareAccess.audience",
+            ),
+            (
+                format!(
+                    r#"{{"cloudflareAccess":{{"teamDomain":"a.cloudflareaccess.com","audience":"{long}"}}}}"#
+                ),
+                "access.cloudflareAccess.audience",
+            ),
+            (
+                r#"{"cloudflareAccess":{"teamDomain":"a.cloudflareaccess.com","audience":"a","x":1}}"#
+                    .into(),
+                "access.cloudflareAccess.x",
+            ),
+        ] {
+            assert_eq!(parse(&access).unwrap_err().field, field, "{access}");
+        }
+    }
+}

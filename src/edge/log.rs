@@ -1,0 +1,145 @@
+//! Refusals at the door, gathered per source and isolate, on their way into the
+//! source's log.
+//!
+//! An attack must not become as many object calls: a batch goes out at most
+//! twice a second, holds a bounded number of entries, and says how many were
+//! left out. Names that no source has create nothing, and soon cost nothing.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+use std::time::Duration;
+
+use worker::{Context, Delay};
+
+use super::config::Config;
+use super::{forward, js};
+use crate::governor::command::{Outcome, TurnedAway};
+use crate::governor::ids::RequestId;
+use crate::governor::time::{Millis, Span};
+use crate::protocol::log::Batch;
+
+/// How long refusals are gathered.
+const GATHER: Duration = Duration::from_millis(500);
+/// Entries of a batch, for callers with and without a validly signed key each.
+const MOST_ENTRIES: usize = 16;
+/// Sources with a batch under way that are not known to exist.
+const MOST_UNKNOWN: usize = 16;
+/// Sources that an isolate knows to exist, or not to.
+const MOST_NAMES: usize = 4096;
+/// For how long a name counts as no source.
+const ABSENT_FOR: Span = Span::from_seconds(10);
+
+#[derive(Default)]
+struct Gathered {
+    /// Callers with a validly signed key, and without.
+    known: Class,
+    unknown: Class,
+}
+
+#[derive(Default)]
+struct Class {
+    entries: Vec<TurnedAway>,
+    omitted: u32,
+}
+
+#[derive(Default)]
+struct Log {
+    gathered: BTreeMap<String, Gathered>,
+    present: BTreeSet<String>,
+    absent: BTreeMap<String, Millis>,
+}
+
+thread_local! {
+    static LOG: RefCell<Log> = RefCell::default();
+}
+
+/// Notes that the source is there: an object answered for it.
+pub fn is_present(source: &str) {
+    LOG.with_borrow_mut(|log| {
+        if !log.present.contains(source) {
+            if log.present.len() >= MOST_NAMES {
+                log.present.pop_first();
+            }
+            log.present.insert(source.to_owned());
+            log.absent.remove(source);
+        }
+    });
+}
+
+/// Notes a refusal; the first of a batch sends it off after a while.
+pub fn note(config: &Rc<Config>, context: &Context, source: &str, one: TurnedAway) {
+    let is_first = LOG.with_borrow_mut(|log| log.gather(source, one));
+    if is_first {
+        let (config, source) = (Rc::clone(config), source.to_owned());
+        context.wait_until(async move {
+            Delay::from(GATHER).await;
+            send(&config, &source).await;
+        });
+    }
+}
+
+impl Log {
+    /// True if this is the first of a batch.
+    fn gather(&mut self, source: &str, one: TurnedAway) -> bool {
+        let absent = self.absent.get(source);
+        if absent.is_some_and(|at| js::now().since(*at) < ABSENT_FOR) {
+            return false;
+        }
+        let is_first = !self.gathered.contains_key(source);
+        let strangers = self.gathered.len() >= MOST_UNKNOWN;
+        if is_first && strangers && !self.present.contains(source) {
+            return false;
+        }
+        let gathered = self.gathered.entry(source.to_owned()).or_default();
+        let class = if one.key.is_some() {
+            &mut gathered.known
+        } else {
+            &mut gathered.unknown
+        };
+        if class.entries.len() < MOST_ENTRIES {
+            class.entries.push(one);
+        } else {
+            class.omitted = class.omitted.saturating_add(1);
+        }
+        is_first
+    }
+}
+
+impl Class {
+    /// The entries, and one for those that were left out.
+    fn into_entries(mut self) -> Vec<TurnedAway> {
+        if self.omitted > 0 {
+            let key = self.entries.last().and_then(|last| last.key);
+            self.entries.push(TurnedAway {
+                request: RequestId(js::random()),
+                key,
+                ip: None,
+                outcome: Outcome::Omitted(self.omitted),
+            });
+        }
+        self.entries
+    }
+}
+
+async fn send(config: &Config, source: &str) {
+    let gathered = LOG.with_borrow_mut(|log| log.gathered.remove(source));
+    let Some(Gathered { known, unknown }) = gathered else {
+        return;
+    };
+    let mut entries = known.into_entries();
+    entries.extend(unknown.into_entries());
+    let url = Batch(entries).to_url();
+    match forward::batch(config, source, &url).await {
+        Ok(true) => is_present(source),
+        Ok(false) => LOG.with_borrow_mut(|log| {
+            if log.absent.len() >= MOST_NAMES {
+                log.absent.pop_first();
+            }
+            log.present.remove(source);
+            log.absent.insert(source.to_owned(), js::now());
+        }),
+        // Logged where it arose; these entries are lost, the calls were not.
+        Err(_) => {}
+    }
+}

@@ -1,0 +1,113 @@
+//! Key families at the source's object: mint, refresh, revoke. Only digests
+//! come here.
+
+use serde_json::json;
+
+use super::{Operation, unknown};
+use crate::access::families::{Family, Refresh};
+use crate::access::refresh::SecretDigest;
+use crate::edge::Fault;
+use crate::edge::store::Write;
+use crate::edge::turn::Source;
+use crate::governor::command::Command;
+use crate::governor::ids::KeyId;
+use crate::governor::time::Span;
+use crate::wire::answer::HttpAnswer;
+use crate::wire::problem::{Kind, Problem};
+
+impl Operation<'_> {
+    pub(super) fn family(
+        &self,
+        name: &str,
+        ttl: Span,
+        refresh_ttl: Span,
+        digest: SecretDigest,
+    ) -> Family {
+        let name = Some(name.to_owned()).filter(|name| !name.is_empty());
+        Family::minted(name, self.now, ttl, refresh_ttl, digest)
+    }
+
+    pub(super) fn mint(
+        &self,
+        source: &mut Source,
+        key: KeyId,
+        family: Family,
+    ) -> Result<HttpAnswer, Fault> {
+        let pruned = source.families.prune(self.now);
+        let is_full = source.families.is_full();
+        let detail = json!({"keyId": key.to_string(), "name": family.name});
+        let audited = self.audited("minted", detail);
+        let mut writes: Vec<Write> = pruned.into_iter().map(Write::ForgetFamily).collect();
+        if !is_full {
+            let family = &family;
+            writes.push(Write::Family { key, family });
+            writes.push(Write::Audit(audited));
+        }
+        self.object.store.commit(&writes)?;
+        if is_full {
+            return Ok(Problem::new(
+                Kind::TooManyKeys,
+                "The source has as many keys as it can keep; wait until some have expired for a day.",
+            )
+            .into_answer());
+        }
+        let answer = handed_out(201, &family);
+        source.families.insert(key, family);
+        Ok(answer)
+    }
+
+    pub(super) fn refresh(
+        &self,
+        source: &mut Source,
+        key: KeyId,
+        shown: SecretDigest,
+        successor: SecretDigest,
+    ) -> Result<HttpAnswer, Fault> {
+        let comes_to = source.families.refresh(key, shown, successor, self.now);
+        let Some(family) = source.families.find(key) else {
+            return Ok(Problem::bad_refresh_token().into_answer());
+        };
+        match comes_to {
+            Refresh::Refused => Ok(Problem::bad_refresh_token().into_answer()),
+            Refresh::Again => Ok(handed_out(200, family)),
+            Refresh::Rotated => {
+                self.object.store.commit(&[Write::Family { key, family }])?;
+                Ok(handed_out(200, family))
+            }
+            Refresh::Reused => {
+                self.dismiss(source, key, "a retired refresh token was used again")?;
+                Ok(Problem::bad_refresh_token().into_answer())
+            }
+        }
+    }
+
+    pub(super) fn revoke(&self, source: &mut Source, key: KeyId) -> Result<HttpAnswer, Fault> {
+        if !source.families.revoke(key, self.now) {
+            return Ok(unknown("live key"));
+        }
+        self.dismiss(source, key, "by an operator")?;
+        let body = json!({"keyId": key.to_string(), "revoked": true});
+        Ok(HttpAnswer::json(200, &body))
+    }
+
+    /// Writes down that a family is revoked, and turns its waiters away.
+    fn dismiss(&self, source: &mut Source, key: KeyId, why: &str) -> Result<(), Fault> {
+        let audited = self.audited("revoked", json!({"keyId": key.to_string(), "why": why}));
+        let command = Command::Dismiss { key };
+        self.object.apply(source, self.now, command, |source| {
+            let family = source.families.find(key);
+            let write = family.map(|family| Write::Family { key, family });
+            write.into_iter().chain([Write::Audit(audited)]).collect()
+        })?;
+        Ok(())
+    }
+}
+
+/// What the Worker needs to write the tokens.
+fn handed_out(status: u16, family: &Family) -> HttpAnswer {
+    let body = json!({
+        "expiresAt": family.expires_at.epoch_ms(),
+        "refreshExpiresAt": family.refresh_expires_at.epoch_ms(),
+    });
+    HttpAnswer::json(status, &body)
+}

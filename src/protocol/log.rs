@@ -1,0 +1,97 @@
+//! Refusals at the door on their way into a source's log, in batches.
+
+use super::{Query, Url};
+use crate::governor::command::{Outcome, TurnedAway};
+use crate::governor::ids::RequestId;
+
+const BASE: &str = "http://source/v1/";
+const PATH: &str = "turned-away";
+
+/// What an isolate has gathered since its last batch.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Batch(pub Vec<TurnedAway>);
+
+impl Batch {
+    pub fn to_url(&self) -> String {
+        let mut url = Url::new(BASE, PATH);
+        for one in &self.0 {
+            let key = one.key.map(|key| key.to_string()).unwrap_or_default();
+            let ip = one.ip.as_deref().unwrap_or_default();
+            let count = one.outcome.omitted().unwrap_or_default();
+            let word = door_word(one.outcome);
+            let entry = format!("{}~{key}~{word}~{count}~{ip}", one.request);
+            url = url.put("entry", &entry);
+        }
+        url.0
+    }
+
+    /// `None` if the URL is no batch. An entry that can't be read is left out.
+    pub fn from_url(url: &str) -> Option<Self> {
+        let (path, query) = Query::of(url, BASE)?;
+        let entries = query.all("entry").filter_map(entry).collect();
+        (path == PATH).then_some(Self(entries))
+    }
+}
+
+fn entry(text: &str) -> Option<TurnedAway> {
+    let mut parts = text.split('~');
+    let request: RequestId = parts.next()?.parse().ok()?;
+    let key = parts.next()?.parse().ok();
+    let word = parts.next()?;
+    let count = parts.next()?.parse().ok()?;
+    let ip = parts.next().filter(|ip| !ip.is_empty()).map(Box::from);
+    let outcome = match word {
+        "omitted" => Outcome::Omitted(count),
+        word => door_outcome(word)?,
+    };
+    Some(TurnedAway {
+        request,
+        key,
+        ip,
+        outcome,
+    })
+}
+
+/// The word of an outcome at the door: unlike the log's, each has its own.
+pub(super) fn door_word(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Forbidden => "forbidden",
+        other => other.word(),
+    }
+}
+
+pub(super) fn door_outcome(word: &str) -> Option<Outcome> {
+    [
+        Outcome::Unauthorized,
+        Outcome::Forbidden,
+        Outcome::InvalidRequest,
+        Outcome::PayloadTooLarge,
+    ]
+    .into_iter()
+    .find(|outcome| door_word(*outcome) == word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::governor::ids::KeyId;
+
+    #[test]
+    fn a_batch_survives_its_url() {
+        let one = |outcome, key, ip: Option<&str>| TurnedAway {
+            request: RequestId(1),
+            key,
+            ip: ip.map(Box::from),
+            outcome,
+        };
+        let batch = Batch(vec![
+            one(Outcome::Unauthorized, None, Some("2001:db8::1")),
+            one(Outcome::Forbidden, Some(KeyId(2)), Some("127.0.0.1")),
+            one(Outcome::PayloadTooLarge, None, None),
+            one(Outcome::InvalidRequest, Some(KeyId(3)), None),
+            one(Outcome::Omitted(7), None, None),
+        ]);
+        assert_eq!(Batch::from_url(&batch.to_url()), Some(batch));
+        assert_eq!(Batch::from_url("http://source/v1/other"), None);
+    }
+}

@@ -1,0 +1,127 @@
+//! The API document and the routes say the same, both ways.
+
+use std::collections::BTreeSet;
+
+use serde_yaml_ng::{Mapping, Value};
+use swarmvia_locks::wire::route::{Control, Hosts, Route, Target, Verb, route};
+
+const METHODS: [&str; 7] = ["get", "put", "post", "delete", "patch", "head", "options"];
+
+/// The `operationId` of each route. A new route must be given one here.
+fn operation_of(route: Route) -> &'static str {
+    match route {
+        Route::Health => "getHealth",
+        Route::OpenApi => "getOpenapi",
+        Route::Lock { verb, .. } => match verb {
+            Verb::Acquire => "acquireSlot",
+            Verb::Renew(_) => "renewSlot",
+            Verb::Release(_) => "releaseSlot",
+        },
+        Route::Control(control) => match control {
+            Control::ListSources => "listSources",
+            Control::PutSource(_) => "putSource",
+            Control::ShowSource(_) => "getSource",
+            Control::DeleteSource(_) => "deleteSource",
+            Control::ListSlots(_) => "listSlots",
+            Control::ForceRelease { .. } => "forceReleaseSlot",
+            Control::MintKey(_) => "mintKey",
+            Control::ListKeys(_) => "listKeys",
+            Control::RevokeKey { .. } => "revokeKey",
+            Control::RefreshKey(_) => "refreshKey",
+            Control::ReadLog(_) => "getAccessLog",
+            Control::ReadAudit(_) => "getControlLog",
+        },
+    }
+}
+
+fn document() -> Value {
+    let text = std::fs::read_to_string("openapi.yaml").unwrap();
+    serde_yaml_ng::from_str(&text).unwrap()
+}
+
+fn paths(document: &Value) -> &Mapping {
+    document["paths"].as_mapping().unwrap()
+}
+
+/// A concrete URL for a path of the document.
+fn url(path: &str) -> String {
+    let path = path
+        .replace("{source}", "demo")
+        .replace("{slotId}", "some-slot")
+        .replace("{keyId}", "some-key")
+        .replace("{ref}", "7");
+    assert!(
+        !path.contains('{'),
+        "{path}: give its parameter a value here"
+    );
+    format!("https://api.swarmvia.cloud{path}")
+}
+
+#[test]
+fn every_documented_operation_is_routed_and_every_other_method_refused() {
+    let hosts = Hosts::parse("api.swarmvia.cloud", "swarmvia.cloud");
+    let document = document();
+    for (path, item) in paths(&document) {
+        let (path, item) = (path.as_str().unwrap(), item.as_mapping().unwrap());
+        let url = url(path);
+        let target = Target::of_url(&url);
+        let documented: BTreeSet<String> = METHODS
+            .iter()
+            .filter(|method| item.contains_key(**method))
+            .map(|method| method.to_uppercase())
+            .collect();
+        for method in METHODS.map(str::to_uppercase) {
+            let name = format!("{method} {path}");
+            match route(&hosts, &target, &method) {
+                Ok(found) => {
+                    let operation = &item[method.to_lowercase()]["operationId"];
+                    assert_eq!(operation.as_str(), Some(operation_of(found)), "{name}");
+                }
+                Err(problem) => {
+                    assert!(!documented.contains(&method), "{name} is not routed");
+                    assert_eq!(problem.kind.status(), 405, "{name}");
+                    let allow: BTreeSet<String> = problem.headers[0]
+                        .1
+                        .split(", ")
+                        .map(str::to_owned)
+                        .collect();
+                    assert_eq!(allow, documented, "{name}: Allow");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_route_is_documented() {
+    let document = document();
+    let documented: BTreeSet<&str> = paths(&document)
+        .values()
+        .flat_map(|item| item.as_mapping().unwrap().values())
+        .filter_map(|operation| operation.get("operationId")?.as_str())
+        .collect();
+    let (source, reference, key) = ("demo", "7", "k");
+    let lock = |verb| Route::Lock { source, verb };
+    let control = [
+        Control::ListSources,
+        Control::PutSource(source),
+        Control::ShowSource(source),
+        Control::DeleteSource(source),
+        Control::ListSlots(source),
+        Control::ForceRelease { source, reference },
+        Control::MintKey(source),
+        Control::ListKeys(source),
+        Control::RevokeKey { source, key },
+        Control::RefreshKey(source),
+        Control::ReadLog(source),
+        Control::ReadAudit(source),
+    ];
+    let routed: BTreeSet<&str> = control
+        .map(Route::Control)
+        .into_iter()
+        .chain([Verb::Acquire, Verb::Renew("s"), Verb::Release("s")].map(lock))
+        .chain([Route::Health, Route::OpenApi])
+        .map(operation_of)
+        .collect();
+    assert_eq!(documented, routed);
+}

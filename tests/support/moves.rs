@@ -1,0 +1,141 @@
+//! What may happen in a world, and how likely it is.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::Index;
+
+use swarmvia_locks::governor::ids::KeyId;
+use swarmvia_locks::governor::settings::Settings;
+use swarmvia_locks::governor::time::Span;
+use swarmvia_locks::outcome::Report;
+
+use super::{THIRTY_YEARS, limit, ms};
+
+/// Names of attempts; the first half belongs to one key, the rest to another.
+pub const ATTEMPTS: u128 = 8;
+
+/// One thing that happens.
+#[derive(Clone, Debug)]
+pub enum Move {
+    Acquire {
+        attempt: u128,
+        wait: Span,
+        /// The Worker sends the last request of this attempt again.
+        retry: bool,
+    },
+    /// Many fail-fast calls in one moment.
+    Burst(u16),
+    /// As many, each of which gives its slot back at once.
+    Churn(u16),
+    Leave(Index),
+    Renew(Index),
+    RenewForged(Index),
+    Release(Index, Report),
+    ReleaseForged(Index),
+    Tick,
+    /// Callers are refused at the door, some without a signed key.
+    TurnedAway(Vec<bool>),
+    Configure(Settings),
+    Force(Index),
+    Dismiss(KeyId),
+    Close,
+    /// Time passes, and the timer fires at each deadline.
+    Pass(Span),
+    /// Time passes, and no timer fires.
+    Sleep(Span),
+    /// The clock is set back.
+    StepBack(Span),
+    /// The object is reset; who stays is carried over, from one of them on.
+    Reload {
+        first: Index,
+        stay: Vec<bool>,
+    },
+}
+
+pub fn settings() -> impl Strategy<Value = Settings> {
+    let term = prop::sample::select(vec![500, 3_000, 30_000, 300_000]);
+    let timeout = prop::sample::select(vec![0, 1_000, 5_000, 40_000]);
+    let rpm = prop_oneof![2 => Just(None), 3 => (1..8_u32).prop_map(Some)];
+    let parts = (1..5_u32, rpm, 0..5_u32, timeout, term, 1..4_u64, 1..3_u32);
+    parts.prop_map(|(slots, rpm, depth, timeout, term, terms, keep)| {
+        let mut settings = limit(slots);
+        settings.rpm.limit = rpm;
+        settings.queue.max_depth = depth;
+        settings.queue.timeout = ms(timeout);
+        settings.lease.term = ms(term);
+        settings.lease.renew_interval = ms(term / 3);
+        // Once the term itself, so that a lease is capped from the start.
+        settings.lease.request_timeout = ms(term * terms - (terms - 1) * 100);
+        settings.log.keep = keep * 100;
+        settings
+    })
+}
+
+fn span() -> impl Strategy<Value = Span> {
+    let near = prop::sample::select(vec![0, 1, 499, 500, 501, 1_000, 3_000]);
+    let ms = prop_oneof![4 => near, 4 => 0..2_500_u64, 1 => 20_000..70_000_u64];
+    ms.prop_map(Span::from_ms)
+}
+
+fn report() -> impl Strategy<Value = Report> {
+    let status = prop::sample::select(vec![None, Some(200), Some(429), Some(503)]);
+    let throttled = prop::sample::select(vec![None, Some(0), Some(2)]);
+    let hint = prop::sample::select(vec![None, Some(0), Some(700), Some(5_000), Some(90_000)]);
+    let hint = prop_oneof![
+        9 => hint.prop_map(|hint| hint.map(Span::from_ms)),
+        1 => Just(Some(THIRTY_YEARS)),
+    ];
+    let report = (status, throttled, hint).prop_map(|(status, throttled, retry_after)| Report {
+        status,
+        throttled,
+        retry_after,
+    });
+    prop_oneof![3 => Just(Report::default()), 1 => report]
+}
+
+pub fn moves() -> impl Strategy<Value = Move> {
+    let wait = prop_oneof![2 => Just(Span::ZERO), 3 => span(), 2 => Just(ms(30_000))];
+    let acquire = (0..ATTEMPTS, wait, prop::bool::weighted(0.2));
+    let acquire = acquire.prop_map(|(attempt, wait, retry)| Move::Acquire {
+        attempt,
+        wait,
+        retry,
+    });
+    let index = any::<Index>;
+    let reload = (index(), vec(prop::bool::weighted(0.8), 8));
+    prop_oneof![
+        40 => acquire,
+        2 => (1..90_u16).prop_map(Move::Burst),
+        4 => index().prop_map(Move::Leave),
+        10 => index().prop_map(Move::Renew),
+        2 => index().prop_map(Move::RenewForged),
+        16 => (index(), report()).prop_map(|(slot, report)| Move::Release(slot, report)),
+        2 => index().prop_map(Move::ReleaseForged),
+        3 => Just(Move::Tick),
+        2 => vec(any::<bool>(), 1..8).prop_map(Move::TurnedAway),
+        4 => settings().prop_map(Move::Configure),
+        2 => index().prop_map(Move::Force),
+        1 => (1..4_u64).prop_map(|key| Move::Dismiss(KeyId(key))),
+        1 => Just(Move::Close),
+        14 => span().prop_map(Move::Pass),
+        6 => span().prop_map(Move::Sleep),
+        1 => span().prop_map(Move::StepBack),
+        4 => reload.prop_map(|(first, stay)| Move::Reload { first, stay }),
+    ]
+}
+
+/// Moves that write many rows.
+pub fn writing() -> impl Strategy<Value = Move> {
+    let index = any::<Index>;
+    prop_oneof![
+        3 => (1..150_u16).prop_map(Move::Burst),
+        3 => (1..150_u16).prop_map(Move::Churn),
+        2 => vec(any::<bool>(), 1..60).prop_map(Move::TurnedAway),
+        2 => index().prop_map(Move::Renew),
+        1 => (index(), Just(Report::default())).prop_map(|(at, report)| Move::Release(at, report)),
+        1 => settings().prop_map(Move::Configure),
+        2 => span().prop_map(Move::Pass),
+        2 => (55_000..65_000_u64).prop_map(|span| Move::Pass(ms(span))),
+        1 => index().prop_map(|first| Move::Reload { first, stay: vec![true] }),
+    ]
+}

@@ -1,0 +1,180 @@
+// The access log: every acquire attempt once, when it is answered; bounded, paged, without a secret.
+
+import { abortAllDurableObjects, listDurableObjectIds, runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { expect, test, vi } from "vitest";
+import { acquire, admin, API, call, configure, createSource, free, grant, mintKey, objectOf, release, renew, stopClock, waiter, type Source } from "./support";
+
+interface Entry {
+  at: number;
+  requestId?: string;
+  keyId?: string;
+  ip?: string;
+  status?: number;
+  outcome: string;
+  queuedMs?: number;
+  ref?: string;
+  count?: number;
+}
+
+async function log(source: Source, query = ""): Promise<{ entries: Entry[]; next: string | null }> {
+  const { status, body } = await admin("GET", `/pools/${source.name}/log${query}`);
+  expect(status).toBe(200);
+  return body;
+}
+
+const outcomes = async (source: Source) => (await log(source)).entries.map(({ status, outcome }) => [status, outcome]);
+const untilLogged = (source: Source, expected: unknown[][]) =>
+  vi.waitFor(async () => expect(await outcomes(source)).toEqual(expected), { timeout: 2000, interval: 50 });
+
+test("granted and refused attempts are in it, newest first; renew and release are not", async () => {
+  const source = await createSource({ concurrency: { limit: 1 }, queue: { maxDepth: 1 } });
+  const first = await acquire(source, { headers: { "CF-Connecting-IP": "203.0.113.9" } });
+  await renew(source, first.body);
+  const refused = await acquire(source);
+  const timedOut = await acquire(source, { waitMs: 20 });
+  const waiting = await waiter(source);
+  const full = await acquire(source, { waitMs: 20 });
+  await free(source, first.body);
+  await waiting.answer;
+  const { entries, next } = await log(source);
+  expect(entries.map(({ status, outcome }) => [status, outcome])).toEqual([
+    [200, "granted"],
+    [429, "queue_full"],
+    [504, "queue_timeout"],
+    [429, "no_free_slot"],
+    [200, "granted"],
+  ]);
+  expect(next).toBeNull();
+  const id = (answer: { headers: Headers }) => answer.headers.get("x-swarmvia-request-id");
+  expect(entries.slice(1).map((entry) => entry.requestId)).toEqual([full, timedOut, refused, first].map(id));
+  expect(entries[4]).toMatchObject({ keyId: source.keyId, ip: "203.0.113.9", queuedMs: 0 });
+  expect(entries[2]?.queuedMs).toBeGreaterThanOrEqual(20);
+  const { body } = await admin("GET", `/pools/${source.name}/slots`);
+  expect(entries[0]?.ref).toBe(body.slots[0].ref);
+});
+
+test("a cool-down and the RPM gate are named as reasons", async () => {
+  const source = await createSource({ rpm: { limit: 1 } });
+  const slot = await grant(source);
+  await acquire(source);
+  await release(source, slot, { status: 429, retryAfterMs: 60_000 });
+  await acquire(source);
+  expect(await outcomes(source)).toEqual([[429, "cooldown"], [429, "rpm"], [200, "granted"]]);
+});
+
+test("a malformed attempt is in it with its key", async () => {
+  const source = await createSource();
+  await acquire(source, { body: "{" });
+  await acquire(source, { headers: { "Idempotency-Key": "a b" } });
+  await acquire(source, { body: "x".repeat(70_000) });
+  await untilLogged(source, [[413, "payload_too_large"], [400, "invalid_request"], [400, "invalid_request"]]);
+  expect((await log(source)).entries[1]).toMatchObject({ keyId: source.keyId });
+});
+
+test("a malformed renew or release is not in it", async () => {
+  const source = await createSource();
+  const slot = await grant(source);
+  expect((await release(source, slot, { status: 1 })).status).toBe(400);
+  expect(await outcomes(source)).toEqual([[200, "granted"]]);
+});
+
+test("a revoked key's attempts are in it with its id", async () => {
+  const source = await createSource();
+  const dead = await mintKey(source);
+  await admin("DELETE", `/pools/${source.name}/keys/${dead.keyId}`);
+  expect((await acquire(source, { key: dead.key })).status).toBe(401);
+  await untilLogged(source, [[401, "unauthorized"]]);
+  expect((await log(source)).entries[0]).toMatchObject({ keyId: dead.keyId });
+});
+
+test("garbage keys reach it within a second, in a ring of their own, and say how many were left out", async () => {
+  const source = await createSource({ log: { keep: 100 } });
+  await grant(source);
+  await Promise.all(Array.from({ length: 300 }, (_, i) => acquire(source, { key: `garbage-${i}`, headers: { "CF-Connecting-IP": "192.0.2.1" } })));
+  await vi.waitFor(async () => expect((await log(source)).entries.length).toBeGreaterThan(1), { timeout: 1500, interval: 50 });
+  const { entries } = await log(source);
+  expect(entries.at(-1)).toMatchObject({ outcome: "granted" });
+  const refused = entries.slice(0, -1);
+  expect(refused.length).toBeLessThanOrEqual(10);
+  expect(refused[0]).toMatchObject({ outcome: "omitted", count: 300 - 16 });
+  expect(refused[0]).not.toHaveProperty("status");
+  expect(refused[1]).toMatchObject({ status: 401, outcome: "unauthorized", ip: "192.0.2.1" });
+  expect(refused[1]).not.toHaveProperty("keyId");
+});
+
+test("made-up source names create nothing", async () => {
+  const before = (await listDurableObjectIds(env.SOURCES)).length;
+  for (const name of ["made-up-1", "made-up-2"]) {
+    await call("POST", `${API}/pools/${name}/lock/acquire`, { headers: { "X-Swarmvia-Key": "garbage" } });
+    await admin("GET", `/pools/${name}/log`);
+  }
+  await new Promise((resolve) => setTimeout(resolve, 800));
+  for (const name of ["made-up-1", "made-up-2"]) {
+    const tables = await runInDurableObject(objectOf({ name }), (_, state) =>
+      state.storage.sql.exec("SELECT name FROM sqlite_master WHERE name NOT LIKE '\\_cf%' ESCAPE '\\'").toArray(),
+    );
+    expect(tables).toEqual([]);
+    expect((await admin("GET", `/pools/${name}`)).status).toBe(404);
+  }
+  expect((await admin("GET", "/pools?limit=1000")).body.pools.map((pool: { source: string }) => pool.source)).not.toContain("made-up-1");
+  expect((await listDurableObjectIds(env.SOURCES)).length).toBeGreaterThanOrEqual(before);
+});
+
+test("it is paged by `before`, without a gap or a repeat", async () => {
+  const source = await createSource({ concurrency: { limit: 1 } });
+  for (let i = 0; i < 25; i += 1) await acquire(source);
+  const all = (await log(source)).entries;
+  expect(all).toHaveLength(25);
+  const paged: Entry[] = [];
+  let query = "?limit=10";
+  for (let pages = 1; ; pages += 1) {
+    const { entries, next } = await log(source, query);
+    paged.push(...entries);
+    if (next === null) {
+      expect(pages).toBe(3);
+      break;
+    }
+    query = `?limit=10&before=${next}`;
+  }
+  expect(paged).toEqual(all);
+});
+
+test("it is bounded by log.keep, and survives a reset", async () => {
+  const source = await createSource({ concurrency: { limit: 1 }, log: { keep: 100 } });
+  for (let i = 0; i < 300; i += 1) await acquire(source);
+  await abortAllDurableObjects();
+  for (let i = 0; i < 10; i += 1) await acquire(source);
+  const { entries } = await log(source, "?limit=1000");
+  expect(entries.length).toBeGreaterThanOrEqual(100);
+  expect(entries.length).toBeLessThanOrEqual(100 + 2 * 64);
+  expect(entries.every((entry, i) => i === 0 || entry.at <= (entries[i - 1]?.at ?? 0))).toBe(true);
+});
+
+test("no secret is in it", async () => {
+  const source = await createSource();
+  const slot = await grant(source, { idempotencyKey: "my-secret-job" });
+  const text = JSON.stringify(await log(source));
+  for (const secret of [source.key, slot.slotId, slot.slotId.slice(6), "my-secret-job"]) expect(text).not.toContain(secret);
+});
+
+test("what comes from outside is escaped, or not in it at all", async () => {
+  const source = await createSource();
+  await acquire(source, { headers: { "CF-Connecting-IP": '"><script>' } });
+  expect((await log(source)).entries[0]).not.toHaveProperty("ip");
+});
+
+test("what was done on control routes is in the control log", async () => {
+  const clock = stopClock();
+  const source = await createSource();
+  await configure(source, { concurrency: { limit: 2 } });
+  const slot = await grant(source);
+  const { body } = await admin("GET", `/pools/${source.name}/slots`);
+  await admin("DELETE", `/pools/${source.name}/slots/${body.slots[0].ref}`);
+  await admin("DELETE", `/pools/${source.name}/keys/${source.keyId}`);
+  const audit = await admin("GET", `/pools/${source.name}/audit`, undefined);
+  expect(audit.body.entries.map((entry: { action: string }) => entry.action)).toEqual(["revoked", "forced", "changed", "minted", "created"]);
+  expect(audit.body.entries[1]).toMatchObject({ at: clock.now, detail: { ref: body.slots[0].ref } });
+  expect(audit.body.entries[3]).toMatchObject({ detail: { keyId: source.keyId } });
+  for (const secret of [source.key, slot.slotId]) expect(JSON.stringify(audit.body)).not.toContain(secret);
+});

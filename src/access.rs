@@ -4,6 +4,7 @@
 //! an error, a log line or a `Debug` text.
 
 pub mod admin;
+mod cloudflare;
 pub mod families;
 pub mod ip;
 pub mod jwt;

@@ -71,6 +71,17 @@ impl From<Fault> for Reply {
     }
 }
 
+/// A panic is a bug, and can't be answered: at least it says where it was. The
+/// hook of the `worker` crate stays in place, since it has the instance replaced.
+#[event(start)]
+fn start() {
+    let previous = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        console_error_panic_hook::hook(info);
+        previous(info);
+    }));
+}
+
 #[event(fetch)]
 async fn fetch(request: Request, env: Env, context: Context) -> worker::Result<Response> {
     let id = RequestId(js::random());

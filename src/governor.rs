@@ -509,7 +509,7 @@ impl Governor {
         effects.push(Effect::Record(Attempt {
             row,
             reference: self.last,
-            at: now,
+            at: now.minus(one.ago),
             request: one.request,
             key: one.key,
             ip: one.ip,

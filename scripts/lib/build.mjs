@@ -11,7 +11,7 @@ import { must } from "./run.mjs";
 import { say, seconds, Stop } from "./say.mjs";
 import { setup } from "./setup.mjs";
 
-const INPUT_FILES = ["Cargo.toml", "Cargo.lock", "build.rs", "openapi.yaml", "package-lock.json"];
+const INPUT_FILES = ["Cargo.toml", "Cargo.lock", "build.rs", "openapi.yaml", "package-lock.json", "scripts/lib/build.mjs"];
 const INPUT_FOLDERS = ["src", ".cargo"];
 
 /** Options: `outDir` (under the project), `dev` for an unoptimised build, cargo `features`. */
@@ -32,9 +32,16 @@ export async function build({ outDir = "build", dev = false, features = "" } = {
       cwd: inRoot(),
       env: toolsEnv(),
     });
+    if (!dev) await stripNames(inRoot(outDir, "index_bg.wasm"));
     writeFileSync(stamp, hash);
     say(`built in ${seconds(Date.now() - started)}`);
   });
+}
+
+/** The names of functions, which worker-build always keeps, are a seventh of what is deployed. */
+async function stripNames(wasm) {
+  const args = ["--all-features", "--strip-debug", wasm, "-o", wasm];
+  await must("wasm-opt failed: its message is above this line.", localBin("wasm-opt"), args, { cwd: inRoot(), env: toolsEnv() });
 }
 
 /** Reads the flags of `npm run build -- …`. */

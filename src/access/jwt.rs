@@ -5,11 +5,13 @@
 //! `Debug` text, and no token, however hostile, makes this panic.
 
 pub mod keys;
+pub mod lifetime;
 pub mod policy;
 pub mod proven;
 pub mod sets;
 #[cfg(test)]
 mod tests;
+pub mod url;
 
 use jwt_compact::{Claims, UntrustedToken, ValidationError};
 use serde::de::IgnoredAny;
@@ -89,6 +91,7 @@ fn signed_claims(
     };
     for key in keys.candidates(kid) {
         if expected.is_access && !key.is_rsa() {
+            refused = Refused::Bad;
             continue;
         }
         match key.claims(token) {

@@ -6,18 +6,14 @@
 
 use serde_json::{Value, json};
 
+pub use super::cloudflare::CloudflareAccess;
 use super::ip::IpAllowlist;
-use super::jwt::Expectation;
-pub use super::jwt::policy::{JwtPolicy, KeySource, Loopback, is_key_set_url};
+pub use super::jwt::policy::{JwtPolicy, KeySource, Loopback};
 use crate::fields::{FieldError, Fields};
 use crate::wire::request::Carrier;
 
-/// What the team domains of Cloudflare Access end with.
-const ACCESS_DOMAIN: &str = ".cloudflareaccess.com";
 /// The longest issuer and the longest audience, in characters.
 pub(super) const MOST_CLAIM_CHARS: usize = 512;
-/// The longest name of a host.
-const MOST_HOST_CHARS: usize = 253;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
@@ -90,65 +86,6 @@ impl Policy {
             Carrier::Swarmvia => self.swarmvia,
         }
     }
-}
-
-/// Cloudflare Access stands in front of the deployment and says who comes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CloudflareAccess {
-    /// A host name under `cloudflareaccess.com`, in lowercase.
-    team_domain: String,
-    /// The tag of the Access application.
-    audience: String,
-}
-
-impl CloudflareAccess {
-    fn parse(fields: &Fields) -> Result<Self, FieldError> {
-        let team_domain = required(fields, "teamDomain", MOST_HOST_CHARS)?.to_ascii_lowercase();
-        if !is_team_domain(&team_domain) {
-            let path = fields.path_of("teamDomain");
-            let message = format!(
-                "{path} must be a bare host name like my-team{ACCESS_DOMAIN}, without https://."
-            );
-            return Err(FieldError::new(path, message));
-        }
-        let parsed = Self {
-            team_domain,
-            audience: required(fields, "audience", MOST_CLAIM_CHARS)?,
-        };
-        fields.no_others()?;
-        Ok(parsed)
-    }
-
-    fn to_json(&self) -> Value {
-        json!({"teamDomain": self.team_domain, "audience": self.audience})
-    }
-
-    /// Where the keys of the team are published.
-    pub fn keys(&self) -> KeySource {
-        KeySource::Url(format!("https://{}/cdn-cgi/access/certs", self.team_domain))
-    }
-
-    pub fn expectation(&self) -> Expectation {
-        Expectation {
-            issuer: format!("https://{}", self.team_domain),
-            audience: self.audience.clone(),
-            is_access: true,
-        }
-    }
-}
-
-fn is_team_domain(text: &str) -> bool {
-    text.strip_suffix(ACCESS_DOMAIN)
-        .is_some_and(|team| team.split('.').all(is_label))
-}
-
-/// A DNS label in lowercase.
-fn is_label(text: &str) -> bool {
-    let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    (1..=63).contains(&text.len())
-        && text.bytes().all(inner)
-        && !text.starts_with('-')
-        && !text.ends_with('-')
 }
 
 /// A text that has to be there.
@@ -235,56 +172,6 @@ mod tests {
         let policy = parse(r#"{"bearer":false,"swarmvia":false}"#).unwrap();
         assert!(policy.carries(Carrier::KeyHeader));
         assert!(!policy.carries(Carrier::Bearer) && !policy.carries(Carrier::Swarmvia));
-    }
-
-    #[test]
-    fn a_team_domain_gives_issuer_and_keys() {
-        let policy = parse(&format!("{{{ACCESS}}}")).unwrap();
-        let access = policy.cloudflare_access.unwrap();
-        let expected = access.expectation();
-        assert_eq!(expected.issuer, "https://team.cloudflareaccess.com");
-        assert_eq!(
-            (expected.audience.as_str(), expected.is_access),
-            ("tag", true)
-        );
-        let certs = "https://team.cloudflareaccess.com/cdn-cgi/access/certs";
-        assert_eq!(access.keys(), KeySource::Url(certs.into()));
-    }
-
-    #[test]
-    fn a_team_domain_is_a_bare_host_name_under_cloudflareaccess_com() {
-        let team = |domain: &str| {
-            let access = json!({"cloudflareAccess": {"teamDomain": domain, "audience": "a"}});
-            parse(&access.to_string())
-        };
-        assert!(team("a.cloudflareaccess.com").is_ok());
-        assert!(team("a.fed.cloudflareaccess.com").is_ok());
-        for bad in [
-            "",
-            "cloudflareaccess.com",
-            ".cloudflareaccess.com",
-            "-a.cloudflareaccess.com",
-            "a-.cloudflareaccess.com",
-            "a..cloudflareaccess.com",
-            "a_b.cloudflareaccess.com",
-            "a.cloudflareaccess.com.",
-            "a.cloudflareaccess.com.evil.example",
-            "evilcloudflareaccess.com",
-            "evil.example/.cloudflareaccess.com",
-            "evil.example#.cloudflareaccess.com",
-            "evil.example?.cloudflareaccess.com",
-            "evil.example\\.cloudflareaccess.com",
-            "u@a.cloudflareaccess.com",
-            "https://a.cloudflareaccess.com",
-            "a.cloudflareaccess.com/",
-            "a.cloudflareaccess.com:443",
-            "a b.cloudflareaccess.com",
-            "ä.cloudflareaccess.com",
-            &format!("{}.cloudflareaccess.com", "a".repeat(64)),
-        ] {
-            let error = team(bad).unwrap_err();
-            assert_eq!(error.field, "access.cloudflareAccess.teamDomain", "{bad}");
-        }
     }
 
     #[test]

@@ -70,7 +70,7 @@ pub async fn admin(config: &Config, request: &Request) -> Result<(), Problem> {
         Some(_) => {
             let wrong = WRONG_ADMIN_TOKENS.get().saturating_add(1);
             WRONG_ADMIN_TOKENS.set(wrong);
-            let pause = Duration::from_millis(50).saturating_mul(wrong);
+            let pause = Duration::from_millis(10).saturating_mul(wrong);
             Delay::from(pause.min(LONGEST_PAUSE)).await;
             Err(Problem::bad_admin_token())
         }
@@ -79,7 +79,7 @@ pub async fn admin(config: &Config, request: &Request) -> Result<(), Problem> {
 }
 
 /// The longest that the answer to a wrong admin token is held back.
-const LONGEST_PAUSE: Duration = Duration::from_secs(3);
+const LONGEST_PAUSE: Duration = Duration::from_millis(250);
 
 thread_local! {
     /// Wrong admin tokens since the last right one.

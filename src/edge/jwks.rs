@@ -17,10 +17,12 @@ use web_sys::{ReadableStreamDefaultReader, Response};
 use worker::Delay;
 
 use super::js;
+use crate::access::jwt::lifetime::lifetime;
 use crate::access::jwt::proven::{INLINE, Proven, Scope};
-use crate::access::jwt::sets::{FETCH_TIMEOUT, Held, KeySets, Look, lifetime};
+use crate::access::jwt::sets::{FETCH_TIMEOUT, Held, KeySets, Look};
+use crate::access::jwt::url::is_key_set_url;
 use crate::access::jwt::{Expectation, KeySet, MOST_TOKEN_BYTES, Refused, verify};
-use crate::access::policy::{KeySource, Loopback, is_key_set_url};
+use crate::access::policy::{KeySource, Loopback};
 use crate::governor::ids::Version;
 use crate::governor::time::Span;
 

@@ -77,6 +77,7 @@ impl Call<'_> {
                 key,
                 ip: self.ip(),
                 outcome,
+                ago: Span::ZERO,
             };
             log::note(self.config, self.context, self.source, one);
         }

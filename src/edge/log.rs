@@ -39,7 +39,8 @@ struct Gathered {
 
 #[derive(Default)]
 struct Class {
-    entries: Vec<TurnedAway>,
+    /// Each with the moment of its refusal.
+    entries: Vec<(Millis, TurnedAway)>,
     omitted: u32,
 }
 
@@ -98,7 +99,7 @@ impl Log {
             &mut gathered.unknown
         };
         if class.entries.len() < MOST_ENTRIES {
-            class.entries.push(one);
+            class.entries.push((js::now(), one));
         } else {
             class.omitted = class.omitted.saturating_add(1);
         }
@@ -108,17 +109,22 @@ impl Log {
 
 impl Class {
     /// The entries, and one for those that were left out.
-    fn into_entries(mut self) -> Vec<TurnedAway> {
-        if self.omitted > 0 {
-            let key = self.entries.last().and_then(|last| last.key);
-            self.entries.push(TurnedAway {
-                request: RequestId(js::random()),
-                key,
-                ip: None,
-                outcome: Outcome::Omitted(self.omitted),
-            });
-        }
-        self.entries
+    fn into_entries(self, now: Millis) -> Vec<TurnedAway> {
+        let key = self.entries.last().and_then(|(_, last)| last.key);
+        let omitted = TurnedAway {
+            request: RequestId(js::random()),
+            key,
+            ip: None,
+            outcome: Outcome::Omitted(self.omitted),
+            ago: Span::ZERO,
+        };
+        let entries = self.entries.into_iter().map(|(at, one)| TurnedAway {
+            ago: now.since(at),
+            ..one
+        });
+        entries
+            .chain((self.omitted > 0).then_some(omitted))
+            .collect()
     }
 }
 
@@ -127,8 +133,9 @@ async fn send(config: &Config, source: &str) {
     let Some(Gathered { known, unknown }) = gathered else {
         return;
     };
-    let mut entries = known.into_entries();
-    entries.extend(unknown.into_entries());
+    let now = js::now();
+    let mut entries = known.into_entries(now);
+    entries.extend(unknown.into_entries(now));
     let url = Batch(entries).to_url();
     match forward::batch(config, source, &url).await {
         Ok(true) => is_present(source),

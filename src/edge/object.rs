@@ -149,6 +149,7 @@ fn serve_verb(
                     key,
                     ip,
                     outcome,
+                    ago: Span::ZERO,
                 };
                 object.apply(source, now, Command::TurnedAway(vec![one]), |_| Vec::new())?;
             }

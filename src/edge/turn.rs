@@ -60,6 +60,15 @@ impl Source {
         }
     }
 
+    /// When the directory is to hear of the source; `None`: it knows.
+    fn summary_due(&self, now: Millis) -> Option<Millis> {
+        let Some(last) = self.pushed else {
+            return Some(now);
+        };
+        let is_known = Summary { at: now, ..last } == self.summary(now);
+        (!is_known).then(|| last.at.plus(SUMMARY_INTERVAL))
+    }
+
     fn summary(&self, now: Millis) -> Summary {
         let gauge = self.governor.gauge();
         Summary {
@@ -134,7 +143,7 @@ impl Object {
     /// `writes` that belong to it.
     ///
     /// # Errors
-    /// If a write failed. Then nothing was written and nobody was answered.
+    /// If a write failed. Then no row was written and nobody was answered.
     pub fn apply(
         &self,
         source: &mut Source,
@@ -143,11 +152,13 @@ impl Object {
         writes: impl FnOnce(&Source) -> Vec<Write<'_>>,
     ) -> Result<Reply, Fault> {
         let step = source.governor.apply(now, command);
+        // The rows last: what fails before them leaves nothing behind, and an
+        // alarm that comes in vain does no harm.
+        self.arm(source, now)?;
         let mut all = writes(source);
         let is_row = |effect: &&Effect| !matches!(effect, Effect::Answer { .. });
         all.extend(step.effects.iter().filter(is_row).map(Write::Effect));
         self.store.commit(&all)?;
-        self.arm(source, now)?;
         self.push_summary(source, now);
         self.answer_waiters(step.effects);
         Ok(step.reply)
@@ -165,12 +176,8 @@ impl Object {
     /// the governor's deadline while anyone waits. Both are only ever moved
     /// forward: one that comes too early finds nothing to do and is set anew.
     fn arm(&self, source: &mut Source, now: Millis) -> Result<(), Fault> {
-        if let Some(end) = source.governor.earliest_lease_end()
-            && source.armed.is_none_or(|armed| end < armed)
-        {
-            // An alarm at the present moment may get lost.
-            self.store.arm(end.max(now.plus(Span::from_ms(1))))?;
-            source.armed = Some(end);
+        if let Some(end) = source.governor.earliest_lease_end() {
+            self.arm_by(source, end, now)?;
         }
         let timer = self.waiting.timer();
         match source.governor.deadline() {
@@ -184,6 +191,16 @@ impl Object {
         }
     }
 
+    /// Has the alarm ring at `at` or earlier.
+    fn arm_by(&self, source: &mut Source, at: Millis, now: Millis) -> Result<(), Fault> {
+        if source.armed.is_none_or(|armed| at < armed) {
+            // An alarm at the present moment may get lost.
+            self.store.arm(at.max(now.plus(Span::from_ms(1))))?;
+            source.armed = Some(at);
+        }
+        Ok(())
+    }
+
     /// The timer has rung.
     pub fn ring(&self) {
         self.waiting.timer().has_rung();
@@ -191,19 +208,24 @@ impl Object {
         let _ = self.tick();
     }
 
-    /// The alarm has rung: it stands nowhere until it is set again.
+    /// The alarm has rung: it stands nowhere until it is set again. It also sees
+    /// to it that the last word on a source reaches the directory.
     ///
     /// # Errors
     /// If storage failed; the alarm must be set again by the caller.
     pub fn alarm(&self) -> Result<(), Fault> {
         let now = js::now();
         self.turn(now, |source| {
-            if let Some(source) = source {
-                source.armed = None;
+            let Some(source) = source else {
+                return Ok(());
+            };
+            source.armed = None;
+            self.apply(source, now, Command::Tick, |_| Vec::new())?;
+            if let Some(due) = source.summary_due(now) {
+                self.arm_by(source, due, now)?;
             }
             Ok(())
-        })?;
-        self.tick()
+        })
     }
 
     fn tick(&self) -> Result<(), Fault> {
@@ -216,17 +238,13 @@ impl Object {
         })
     }
 
-    /// Tells the directory how the source does, at most every 15 s. The alarm
-    /// that follows the last grant pushes the last word.
+    /// Tells the directory how the source does, at most every 15 s.
     fn push_summary(&self, source: &mut Source, now: Millis) {
-        let summary = source.summary(now);
-        let is_due = source.pushed.is_none_or(|last| {
-            let same = Summary { at: now, ..last } == summary;
-            !same && now.since(last.at) >= SUMMARY_INTERVAL
-        });
+        let is_due = source.summary_due(now).is_some_and(|due| due <= now);
         let Some(directory) = self.directory.as_ref().filter(|_| is_due) else {
             return;
         };
+        let summary = source.summary(now);
         source.pushed = Some(summary);
         let call = DirectoryCall::Push {
             source: source.header.name.clone(),

@@ -47,6 +47,8 @@ pub struct TurnedAway {
     pub key: Option<KeyId>,
     pub ip: Option<Box<str>>,
     pub outcome: Outcome,
+    /// How long ago that was.
+    pub ago: Span,
 }
 
 #[derive(Clone, Debug)]

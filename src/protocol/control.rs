@@ -69,7 +69,11 @@ impl Action {
     pub const fn is_repeatable(&self) -> bool {
         !matches!(
             self,
-            Self::Mint { .. } | Self::Put { .. } | Self::Delete | Self::Revoke { .. }
+            Self::Mint { .. }
+                | Self::Put { .. }
+                | Self::Delete
+                | Self::Revoke { .. }
+                | Self::Force { .. }
         )
     }
 }

@@ -3,6 +3,7 @@
 use super::{Query, Url};
 use crate::governor::command::{Outcome, TurnedAway};
 use crate::governor::ids::RequestId;
+use crate::governor::time::Span;
 
 const BASE: &str = "http://source/v1/";
 const PATH: &str = "turned-away";
@@ -19,7 +20,8 @@ impl Batch {
             let ip = one.ip.as_deref().unwrap_or_default();
             let count = one.outcome.omitted().unwrap_or_default();
             let word = door_word(one.outcome);
-            let entry = format!("{}~{key}~{word}~{count}~{ip}", one.request);
+            let ago = one.ago.ms();
+            let entry = format!("{}~{key}~{word}~{count}~{ago}~{ip}", one.request);
             url = url.put("entry", &entry);
         }
         url.0
@@ -39,6 +41,7 @@ fn entry(text: &str) -> Option<TurnedAway> {
     let key = parts.next()?.parse().ok();
     let word = parts.next()?;
     let count = parts.next()?.parse().ok()?;
+    let ago = Span::from_ms(parts.next()?.parse().ok()?);
     let ip = parts.next().filter(|ip| !ip.is_empty()).map(Box::from);
     let outcome = match word {
         "omitted" => Outcome::Omitted(count),
@@ -49,6 +52,7 @@ fn entry(text: &str) -> Option<TurnedAway> {
         key,
         ip,
         outcome,
+        ago,
     })
 }
 
@@ -83,6 +87,7 @@ mod tests {
             key,
             ip: ip.map(Box::from),
             outcome,
+            ago: Span::from_ms(7),
         };
         let batch = Batch(vec![
             one(Outcome::Unauthorized, None, Some("2001:db8::1")),

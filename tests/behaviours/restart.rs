@@ -84,6 +84,28 @@ fn a_cool_down_survives_a_restart() {
     assert_eq!(shell.refused(call(2)), Refusal::Cooldown { opens_at });
 }
 
+/// Storage that grew in a busy minute and shrank in a quiet one grows again, and
+/// not one mark of the window is lost in it.
+#[test]
+fn a_source_busy_again_after_a_quiet_time_counts_every_grant() {
+    let mut settings = limit(1);
+    settings.log.keep = 100;
+    settings.rpm.limit = Some(1_000_000);
+    let mut shell = Shell::new(settings);
+    for minute in 0..3 {
+        for name in 0..1_000 {
+            let slot = shell.take(call(minute * 1_000 + name)).slot;
+            shell.release(slot);
+        }
+        shell.reload();
+        assert_eq!(shell.governor.gauge().rpm.unwrap().used, 1_000);
+        shell.pass(ms(90_000));
+        for _ in 0..20 {
+            shell.step(Command::Tick);
+        }
+    }
+}
+
 /// A deploy kills queued calls (cloudflare-docs 32222): here they are carried
 /// over, in whatever order they come back.
 #[test]

@@ -178,8 +178,10 @@ impl Observer {
     }
 
     fn rpm_used(&self) -> u32 {
-        let counts = |at: &&Millis| at.plus(MINUTE) > self.now;
-        u32::try_from(self.grants.iter().filter(counts).count()).unwrap()
+        let gone = self
+            .grants
+            .partition_point(|at| at.plus(MINUTE) <= self.now);
+        u32::try_from(self.grants.len() - gone).unwrap()
     }
 
     fn rpm_open(&self, settings: &Settings) -> bool {

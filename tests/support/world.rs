@@ -39,7 +39,15 @@ impl World {
         }
     }
 
+    /// Plays a move; after it, storage tells the whole story.
     pub fn play(&mut self, next: Move) {
+        self.make(next);
+        self.observer.check_rows();
+        let now = self.observer.now;
+        reload_would_agree(&self.shell.governor, &self.shell.storage, now);
+    }
+
+    fn make(&mut self, next: Move) {
         match next {
             Move::Acquire {
                 attempt,
@@ -80,7 +88,7 @@ impl World {
                 self.turn(Command::TurnedAway(those));
             }
             Move::Tick => self.turn(Command::Tick),
-            Move::Configure(settings) => self.turn(Command::Configure(Box::new(settings))),
+            Move::Configure(settings) => self.turn(Command::Configure(settings)),
             Move::Force(index) => self.force(index),
             Move::Dismiss(key) => self.turn(Command::Dismiss { key }),
             Move::Close => self.turn(Command::Close),
@@ -93,7 +101,7 @@ impl World {
         }
     }
 
-    /// One turn, watched; and after it, storage tells the whole story.
+    /// One turn, watched.
     pub fn turn(&mut self, command: Command) {
         let command = self.shell.with_secret(command);
         let clock = self.shell.clock;
@@ -115,7 +123,6 @@ impl World {
         }
         let now = self.observer.now;
         early_ticks_change_nothing(&self.shell.governor, now);
-        reload_would_agree(&self.shell.governor, &self.shell.storage, now);
     }
 
     fn name(&mut self) -> u128 {
@@ -143,6 +150,7 @@ impl World {
             key: signed.then_some(KeyId(1)),
             ip: None,
             outcome: Outcome::Unauthorized,
+            ago: Span::from_ms(u64::try_from(self.names % 1_000).unwrap()),
         }
     }
 

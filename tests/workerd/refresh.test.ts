@@ -69,7 +69,7 @@ describe("a refresh token", () => {
     const first = await mint(source);
     const second = await refreshed(source, first);
     const slot = await grant(source, { key: second.accessKey });
-    const waiting = await waiter(source, { key: second.accessKey });
+    const waiting = await waiter(source, { key: second.accessKey, waitMs: 30_000 });
     clock.pass(10_001);
     expectError(await refresh(source, first.refreshToken), 401, "unauthorized");
     expectError(await waiting.answer, 401, "unauthorized");

@@ -172,6 +172,6 @@ mod tests {
         assert_eq!(proven.known.len(), MOST_TOKENS);
         assert!(!proven.holds(&scope, "0", at(0)) && proven.holds(&scope, "1", at(0)));
         proven.remember(&scope, "later", at(5000), at(1500));
-        assert_eq!(proven.known.len(), MOST_TOKENS - 499 + 1);
+        assert_eq!(proven.known.len(), MOST_TOKENS - 500 + 1);
     }
 }

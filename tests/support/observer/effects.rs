@@ -3,11 +3,11 @@
 use std::ops::Range;
 
 use swarmvia_locks::governor::command::{
-    Answer, Attempt, Command, Effect, Outcome, SlotRow, Verdict,
+    Answer, Attempt, Command, Effect, Outcome, SlotRow, TurnedAway, Verdict,
 };
 use swarmvia_locks::governor::ids::{Ref, RequestId};
 use swarmvia_locks::governor::ring::DOORSTEP;
-use swarmvia_locks::governor::time::Millis;
+use swarmvia_locks::governor::time::{Millis, Span};
 
 use super::{Held, Observer, Row, Waiter};
 
@@ -38,7 +38,9 @@ impl Observer {
     pub(super) fn recorded(&mut self, command: &Command, attempt: &Attempt) {
         assert!(self.recorded.is_none(), "not answered: {:?}", self.recorded);
         assert_eq!(attempt.reference, Ref(self.last + 1));
-        assert_eq!(attempt.at, self.now);
+        let door = turned_away(command, attempt);
+        let ago = door.map_or(Span::ZERO, |one| one.ago);
+        assert_eq!(attempt.at, self.now.minus(ago));
         assert!(!self.pinned(attempt.row), "row {} is needed", attempt.row);
         self.last += 1;
         let granted_at = attempt.slot.as_ref().map(|_| self.now);
@@ -56,7 +58,7 @@ impl Observer {
         if let Some(taken) = &attempt.slot {
             self.granted(command, attempt, taken);
         }
-        if turned_away(command, attempt) {
+        if door.is_some() {
             assert_eq!(attempt.row >= DOORSTEP, attempt.key.is_none());
             assert!(attempt.slot.is_none());
             self.turned_away += 1;
@@ -251,10 +253,10 @@ fn is_grant(answer: &Answer) -> bool {
 }
 
 /// The row of someone who never came further than the door.
-fn turned_away(command: &Command, attempt: &Attempt) -> bool {
+fn turned_away<'a>(command: &'a Command, attempt: &Attempt) -> Option<&'a TurnedAway> {
     let Command::TurnedAway(those) = command else {
-        return false;
+        return None;
     };
     let mut those = those.iter();
-    those.any(|one| (one.request, one.key) == (attempt.request, attempt.key))
+    those.find(|one| (one.request, one.key) == (attempt.request, attempt.key))
 }

@@ -184,10 +184,7 @@ impl Governor {
             }
             Command::Tick => Reply::Done,
             Command::Configure(settings) => {
-                let rows = self.ring.set_keep(settings.log.keep);
-                if !rows.is_empty() {
-                    effects.push(Effect::Discard { rows });
-                }
+                self.ring.set_keep(settings.log.keep);
                 self.settings = *settings;
                 Reply::Done
             }
@@ -502,10 +499,14 @@ impl Governor {
     fn turned_away(&mut self, now: Millis, one: TurnedAway, effects: &mut Vec<Effect>) {
         self.last = Ref(self.last.0.saturating_add(1));
         let slots = &self.slots;
-        let row = match one.key {
+        let (row, surplus) = match one.key {
             None => self.ring.allocate_doorstep(),
-            Some(_) => self.ring.allocate(now, false, |row| slots.holds_row(row)),
+            Some(_) => {
+                let held = |row| slots.holds_row(row);
+                (self.ring.allocate(now, false, held), None)
+            }
         };
+        effects.extend(surplus.map(|rows| Effect::Discard { rows }));
         effects.push(Effect::Record(Attempt {
             row,
             reference: self.last,

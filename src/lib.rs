@@ -1,3 +1,17 @@
+#![doc = include_str!("../README.md")]
+//!
+//! # Rooms
+//!
+//! | module | what it is for |
+//! |---|---|
+//! | [`governor`] | what admits: slots, queue, RPM gate, cool-down, settings; pure |
+//! | [`outcome`] | what a release reports of the upstream |
+//! | [`access`] | what a caller must show: keys, refresh tokens, policies |
+//! | [`wire`] | what callers see: routes, bodies, headers, statuses |
+//! | [`protocol`] | what the Worker and the objects say to each other |
+//! | [`fields`] | JSON bodies, read field by field |
+//! | `edge` | the Worker and its objects; exists for wasm32 only |
+
 pub mod access;
 #[cfg(target_arch = "wasm32")]
 mod edge;

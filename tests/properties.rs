@@ -78,6 +78,8 @@ proptest! {
         let mut quiet = limit(1);
         quiet.log.keep = 100;
         world.turn(Command::Configure(Box::new(quiet)));
+        // Two laps of the rows for those without a key.
+        world.play(Move::TurnedAway(vec![false; 20]));
         world.play(Move::Pass(ms(900_000)));
         for _ in 0..100 {
             world.play(Move::Tick);

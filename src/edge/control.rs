@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use web_sys::{Request, Response};
 
 use super::config::Config;
-use super::{Fault, Reply, door, forward, js};
+use super::{Fault, Reply, door, forward, js, policy};
 use crate::access::keys::{KeyGrant, SigningKeys};
 use crate::access::refresh::RefreshSecret;
 use crate::fields::{FieldError, Fields};
@@ -173,6 +173,8 @@ impl Operator<'_> {
             .call(source, action, Some(&body), settings.location)
             .await?;
         if response.ok() {
+            // Other isolates learn of a changed policy from the object.
+            policy::forget(source);
             self.register(source, &response).await?;
         }
         Ok(Reply::Passed(response))

@@ -21,6 +21,9 @@ pub const BLOCK: u32 = 64;
 /// The first row of the doorstep's ring: far beyond where the other can grow.
 pub const DOORSTEP: u32 = 1 << 31;
 
+/// A tenth of the most attempts that a source may keep.
+const MOST_DOORSTEP_ROWS: u32 = 10_000;
+
 /// A run of [`BLOCK`] rows, from `index * BLOCK`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Block {
@@ -94,12 +97,9 @@ impl Ring {
         self
     }
 
-    /// Keeps another number of attempts from now on; returns rows of the
-    /// doorstep that are beyond its size now.
-    pub fn set_keep(&mut self, keep: u32) -> Range<u32> {
-        let before = self.doorstep_rows();
+    /// Keeps another number of attempts from now on.
+    pub fn set_keep(&mut self, keep: u32) {
         self.keep = keep;
-        DOORSTEP.saturating_add(self.doorstep_rows())..DOORSTEP.saturating_add(before)
     }
 
     /// A tenth of what is kept.
@@ -107,14 +107,23 @@ impl Ring {
         self.keep.div_euclid(10).max(1)
     }
 
-    /// A row for a refusal of someone without a validly signed key.
-    pub fn allocate_doorstep(&mut self) -> u32 {
-        let row = self
-            .next_doorstep
-            .checked_rem(self.doorstep_rows())
-            .unwrap_or(0);
+    /// A row for a refusal of someone without a validly signed key, and rows
+    /// that may be deleted at that.
+    ///
+    /// Where the ring was made smaller, the rows beyond its size may be the
+    /// newest: they go when a lap within its size is complete, not before.
+    pub fn allocate_doorstep(&mut self) -> (u32, Option<Range<u32>>) {
+        let size = self.doorstep_rows();
+        let beyond = DOORSTEP.saturating_add(size)..DOORSTEP.saturating_add(MOST_DOORSTEP_ROWS);
+        let lap_complete = self.next_doorstep == size;
+        let row = if self.next_doorstep < size {
+            self.next_doorstep
+        } else {
+            0
+        };
         self.next_doorstep = row.saturating_add(1);
-        DOORSTEP.saturating_add(row)
+        let surplus = Some(beyond).filter(|rows| lap_complete && !rows.is_empty());
+        (DOORSTEP.saturating_add(row), surplus)
     }
 
     /// A row for an attempt made at `now`, which `is_grant` or isn't.
@@ -240,13 +249,24 @@ mod tests {
     fn the_doorstep_has_a_ring_of_its_own() {
         let mut ring = Ring::empty(100);
         let rows: Vec<u32> = (0..11)
-            .map(|_| ring.allocate_doorstep() - DOORSTEP)
+            .map(|_| ring.allocate_doorstep().0 - DOORSTEP)
             .collect();
         assert_eq!(rows, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0]);
-        let mut ring = Ring::empty(200).with_doorstep_at(DOORSTEP + 19);
-        assert_eq!(ring.allocate_doorstep(), DOORSTEP + 19);
-        assert_eq!(ring.set_keep(100), DOORSTEP + 10..DOORSTEP + 20);
-        assert!(ring.set_keep(200).is_empty());
+    }
+
+    #[test]
+    fn a_smaller_doorstep_lets_go_of_rows_once_newer_ones_stand_within_it() {
+        let mut ring = Ring::empty(200).with_doorstep_at(DOORSTEP + 14);
+        assert_eq!(ring.allocate_doorstep(), (DOORSTEP + 14, None));
+        ring.set_keep(100);
+        for row in 0..10 {
+            assert_eq!(ring.allocate_doorstep(), (DOORSTEP + row, None));
+        }
+        let (row, surplus) = ring.allocate_doorstep();
+        assert_eq!(
+            (row, surplus.map(|rows| rows.start)),
+            (DOORSTEP, Some(DOORSTEP + 10))
+        );
     }
 
     #[test]

@@ -75,13 +75,13 @@ pub struct Observer {
     given: BTreeSet<(u32, u128)>,
     rows: BTreeMap<u32, Row>,
     last: u64,
-    /// The ordinals of all attempts, and of those that have the doorstep's rows
-    /// since the log was told how many to keep.
+    /// The ordinals of the attempts, and of those that have the doorstep's rows.
     written: Vec<u64>,
     knocks: Vec<u64>,
     /// Rows that were written in this step for callers refused at the door.
     turned_away: usize,
     least_keep: u32,
+    most_keep: u32,
     most_pinned: usize,
 }
 
@@ -105,6 +105,7 @@ impl Observer {
             knocks: Vec::new(),
             turned_away: 0,
             least_keep: settings.log.keep,
+            most_keep: settings.log.keep,
             most_pinned: 0,
         }
     }
@@ -120,12 +121,9 @@ impl Observer {
             Command::Configure(new) => vec![(**new).clone()],
             _ => vec![self.settings.clone()],
         };
-        let in_force = self.in_force[self.in_force.len() - 1].clone();
-        if in_force.log.keep != self.settings.log.keep {
-            self.knocks.clear();
-        }
-        self.settings = in_force;
+        self.settings = self.in_force[self.in_force.len() - 1].clone();
         self.least_keep = self.least_keep.min(self.settings.log.keep);
+        self.most_keep = self.most_keep.max(self.settings.log.keep);
         self.lapse();
         match (command, &step.reply) {
             (Command::Acquire(acquire), reply) => self.acquired(command, acquire, reply, step),

@@ -67,13 +67,10 @@ impl Observer {
             0,
             "of the newest attempts"
         );
-        let knocks = self.settings.log.keep as usize / 10;
-        assert_eq!(
-            self.missing(&self.knocks, knocks),
-            0,
-            "of the newest at the door"
-        );
-        assert!(self.rows.range(DOORSTEP..).count() <= knocks);
+        let missing = self.missing(&self.knocks, keep / 10);
+        assert_eq!(missing, 0, "of the newest at the door");
+        let knocks = self.rows.range(DOORSTEP..).count();
+        assert!(knocks <= self.most_keep as usize / 10, "{knocks} rows");
         let pinned = self.rows.keys().filter(|row| self.pinned(**row));
         let blocks: BTreeSet<u32> = pinned.map(|row| row / BLOCK).collect();
         self.most_pinned = self.most_pinned.max(blocks.len());

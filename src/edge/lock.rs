@@ -19,7 +19,7 @@ use crate::governor::ids::{KeyId, RequestId};
 use crate::governor::time::Span;
 use crate::outcome::Report;
 use crate::protocol::lock::{Caller, LockCall, Refused, Verb};
-use crate::wire::problem::Problem;
+use crate::wire::problem::{Kind, Problem};
 use crate::wire::request::{
     self, AcquireHeaders, Carrier, IDEMPOTENCY_HEADER, NO_QUEUE_HEADER, QUEUE_TIMEOUT_HEADER,
 };
@@ -90,8 +90,11 @@ impl Call<'_> {
 
     async fn pass(&self) -> Result<Reply, End> {
         let key = door::access_key(self.config, self.request, self.source);
-        let (carrier, key) =
-            key.map_err(|problem| End::Refused(Refusal::unauthorized(problem), None))?;
+        let (carrier, key) = key.map_err(|problem| match problem.kind {
+            Kind::Unauthorized => End::Refused(Refusal::unauthorized(problem), None),
+            // Keys can't be checked at all.
+            _ => End::Settled(problem.into()),
+        })?;
         if forward::is_known_dead(key) {
             return Err(dead(key));
         }
@@ -187,7 +190,10 @@ impl Call<'_> {
     async fn read(&self, key: KeyId) -> Result<Verb, (Problem, Outcome)> {
         let body = door::read_body(self.request)
             .await
-            .map_err(|problem| (problem, Outcome::PayloadTooLarge))?;
+            .map_err(|problem| match problem.kind {
+                Kind::PayloadTooLarge => (problem, Outcome::PayloadTooLarge),
+                _ => (problem, Outcome::InvalidRequest),
+            })?;
         let invalid = |error| (Problem::from(error), Outcome::InvalidRequest);
         match self.verb {
             route::Verb::Renew(slot) => Ok(Verb::Renew {

@@ -24,8 +24,9 @@ use crate::wire::request::{Carrier, bearer};
 
 /// Where Cloudflare Access puts its token.
 const ACCESS_HEADER: &str = "Cf-Access-Jwt-Assertion";
-/// Sources whose policy an isolate remembers.
-const MOST_POLICIES: usize = 1000;
+/// Sources whose policy an isolate remembers; one with inline keys may take as
+/// much as a body.
+const MOST_POLICIES: usize = 250;
 /// For how long a refusal may rest on a policy.
 const FRESH: Span = Span::from_seconds(1);
 

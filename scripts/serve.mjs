@@ -18,6 +18,9 @@ await main(async () => {
   if (!process.env.ADMIN_TOKEN || !process.env.SIGNING_KEYS) ensureDevVars();
 
   const workerd = launch({ ...options, env: { ...readDevVars(), ...process.env } });
+  for (const name of ["ADMIN_TOKEN", "SIGNING_KEYS"]) {
+    say(`${name} comes from ${process.env[name] === undefined ? ".dev.vars" : "the environment"}`);
+  }
   say(`workerd pid ${workerd.pid}`);
   const code = await attend(workerd, workerd.base, () => say(`ready ${workerd.base}`));
   if (code === null) return;

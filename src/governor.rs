@@ -499,12 +499,11 @@ impl Governor {
     fn turned_away(&mut self, now: Millis, one: TurnedAway, effects: &mut Vec<Effect>) {
         self.last = Ref(self.last.0.saturating_add(1));
         let slots = &self.slots;
-        let (row, surplus) = match one.key {
-            None => self.ring.allocate_doorstep(),
-            Some(_) => {
-                let held = |row| slots.holds_row(row);
-                (self.ring.allocate(now, false, held), None)
-            }
+        let (row, surplus) = if one.key.is_none() {
+            self.ring.allocate_doorstep()
+        } else {
+            let held = |row| slots.holds_row(row);
+            (self.ring.allocate(now, false, held), None)
         };
         effects.extend(surplus.map(|rows| Effect::Discard { rows }));
         effects.push(Effect::Record(Attempt {

@@ -20,7 +20,7 @@ use crate::governor::time::{Millis, Span};
 use crate::protocol::control::{Action, Condition, ControlCall};
 use crate::protocol::directory::DirectoryCall;
 use crate::wire::answer::HttpAnswer;
-use crate::wire::paging::Page;
+use crate::wire::paging::{Page, going_on};
 use crate::wire::problem::{Kind, Problem};
 use crate::wire::route::{Control, is_source_name};
 
@@ -70,11 +70,12 @@ pub async fn serve(
         Control::ShowSource(source) => operator.pass(source, Ok(Action::Show)).await,
         Control::DeleteSource(source) => operator.delete(source).await,
         Control::ListSlots(source) => {
-            let action = Page::parse(query).map(|page| Action::Slots {
-                limit: page.limit,
-                after: page.after.parse().ok(),
+            let page = Page::parse(query).and_then(|page| {
+                let after = going_on("after", page.after)?;
+                let limit = page.limit;
+                Ok(Action::Slots { limit, after })
             });
-            operator.pass(source, action).await
+            operator.pass(source, page).await
         }
         Control::ForceRelease { source, reference } => match reference.parse() {
             Ok(reference) => operator.pass(source, Ok(Action::Force { reference })).await,
@@ -82,26 +83,29 @@ pub async fn serve(
         },
         Control::MintKey(source) => operator.mint(source, &body).await,
         Control::ListKeys(source) => {
-            let action = Page::parse(query).map(|page| Action::Keys {
-                limit: page.limit,
-                after: page.after.parse().ok(),
+            let page = Page::parse(query).and_then(|page| {
+                let after = going_on("after", page.after)?;
+                let limit = page.limit;
+                Ok(Action::Keys { limit, after })
             });
-            operator.pass(source, action).await
+            operator.pass(source, page).await
         }
         Control::RefreshKey(source) => operator.refresh(source, &body).await,
         Control::ReadLog(source) => {
-            let action = Page::parse(query).map(|page| Action::Log {
-                limit: page.limit,
-                before: page.before.parse().ok(),
+            let page = Page::parse(query).and_then(|page| {
+                let before = going_on("before", page.before)?;
+                let limit = page.limit;
+                Ok(Action::Log { limit, before })
             });
-            operator.pass(source, action).await
+            operator.pass(source, page).await
         }
         Control::ReadAudit(source) => {
-            let action = Page::parse(query).map(|page| Action::Audit {
-                limit: page.limit,
-                before: page.before.parse().ok(),
+            let page = Page::parse(query).and_then(|page| {
+                let before = going_on("before", page.before)?;
+                let limit = page.limit;
+                Ok(Action::Audit { limit, before })
             });
-            operator.pass(source, action).await
+            operator.pass(source, page).await
         }
         Control::RevokeKey { source, key } => match key.parse() {
             Ok(key) => operator.pass(source, Ok(Action::Revoke { key })).await,

@@ -24,6 +24,7 @@ use crate::governor::settings::Settings;
 use crate::governor::slots::Slot;
 use crate::governor::snapshot::Snapshot;
 use crate::governor::time::{MAX_SAFE, Millis, Span};
+use crate::wire::paging::Cursor;
 
 /// The version of the layout below.
 const LAYOUT: u32 = 1;
@@ -299,7 +300,7 @@ impl Store {
     ///
     /// # Errors
     /// If storage can't be read.
-    pub fn log(&self, limit: u32, before: Option<Ref>) -> Result<Page, Fault> {
+    pub fn log(&self, limit: u32, before: Option<Cursor>) -> Result<Page, Fault> {
         self.page(SELECT_LOG, limit, before, |row| {
             json!({
                 "at": row.natural("at"),
@@ -319,7 +320,7 @@ impl Store {
     ///
     /// # Errors
     /// If storage can't be read.
-    pub fn audit_log(&self, limit: u32, before: Option<Ref>) -> Result<Page, Fault> {
+    pub fn audit_log(&self, limit: u32, before: Option<Cursor>) -> Result<Page, Fault> {
         self.page("SELECT * FROM audit", limit, before, |row| {
             let detail = row.text("detail").unwrap_or_default();
             json!({
@@ -337,20 +338,35 @@ impl Store {
         &self,
         select: &str,
         limit: u32,
-        before: Option<Ref>,
+        before: Option<Cursor>,
         entry: impl Fn(&Row) -> Value,
     ) -> Result<Page, Fault> {
-        let before = before.map_or(MAX_SAFE, |before| before.0.min(MAX_SAFE));
+        let before = before.unwrap_or(Cursor {
+            at: MAX_SAFE,
+            ordinal: 0,
+        });
         let rows = self.rows(
-            &format!("SELECT * FROM ({select}) WHERE ordinal < ? ORDER BY ordinal DESC LIMIT ?"),
-            &row([number(before).into(), limit.saturating_add(1).into()]),
+            &format!(
+                "SELECT * FROM ({select}) WHERE (at, ordinal) < (?, ?)
+                 ORDER BY at DESC, ordinal DESC LIMIT ?"
+            ),
+            &row([
+                number(before.at).into(),
+                number(before.ordinal).into(),
+                limit.saturating_add(1).into(),
+            ]),
         )?;
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let rows: Vec<Row> = rows.iter().map(Row).collect();
         let page = rows.get(..limit.min(rows.len())).unwrap_or_default();
         let last = page.last().filter(|_| rows.len() > limit);
         Ok(Page {
-            next: last.and_then(|row| row.natural("ordinal")).map(Ref),
+            next: last.and_then(|row| {
+                Some(Cursor {
+                    at: row.natural("at")?,
+                    ordinal: row.natural("ordinal")?,
+                })
+            }),
             entries: page.iter().map(|row| without_nulls(entry(row))).collect(),
         })
     }
@@ -477,7 +493,7 @@ impl Store {
 pub struct Page {
     pub entries: Vec<Value>,
     /// The value for `before` of the next page.
-    pub next: Option<Ref>,
+    pub next: Option<Cursor>,
 }
 
 /// What isn't known is left out.

@@ -5,6 +5,7 @@ use crate::access::refresh::SecretDigest;
 use crate::fields::FieldError;
 use crate::governor::ids::{KeyId, Ref, RequestId, Version};
 use crate::governor::time::Span;
+use crate::wire::paging::Cursor;
 
 const BASE: &str = "http://source/v1/control/";
 
@@ -56,11 +57,11 @@ pub enum Action {
     },
     Log {
         limit: u32,
-        before: Option<Ref>,
+        before: Option<Cursor>,
     },
     Audit {
         limit: u32,
-        before: Option<Ref>,
+        before: Option<Cursor>,
     },
 }
 
@@ -307,7 +308,7 @@ mod tests {
             },
             Action::Log {
                 limit: 5,
-                before: Some(Ref(7)),
+                before: Some(Cursor { at: 7, ordinal: 8 }),
             },
             Action::Audit {
                 limit: 5,

@@ -1,6 +1,10 @@
 //! `?limit=&after=` of the lists; `before` where they run backwards.
 
+use core::fmt;
+use std::str::FromStr;
+
 use crate::fields::{FieldError, natural};
+use crate::governor::ids::NotAnId;
 
 /// Entries of a page unless the caller says how many.
 const USUAL: u32 = 100;
@@ -41,6 +45,48 @@ impl<'a> Page<'a> {
     }
 }
 
+/// A place in a log that has the newest first: what comes after it is older, or
+/// as old and written earlier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cursor {
+    /// Milliseconds since the epoch.
+    pub at: u64,
+    pub ordinal: u64,
+}
+
+impl fmt::Display for Cursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.at, self.ordinal)
+    }
+}
+
+impl FromStr for Cursor {
+    type Err = NotAnId;
+
+    /// A cursor as it was given out, or just a moment.
+    fn from_str(text: &str) -> Result<Self, NotAnId> {
+        let (at, ordinal) = text.split_once('-').unwrap_or((text, "0"));
+        Ok(Self {
+            at: natural(at).ok_or(NotAnId)?,
+            ordinal: natural(ordinal).ok_or(NotAnId)?,
+        })
+    }
+}
+
+/// Reads what a page goes on from; empty: from the start.
+///
+/// # Errors
+/// If it is nothing that a list of this kind gives out.
+pub fn going_on<T: FromStr>(name: &'static str, value: &str) -> Result<Option<T>, FieldError> {
+    if value.is_empty() {
+        return Ok(None);
+    }
+    value.parse().map(Some).map_err(|_| {
+        let message = format!("{name} must be what `next` of the page before said.");
+        FieldError::new(name, message)
+    })
+}
+
 fn limit(value: &str) -> Result<u32, FieldError> {
     natural(value)
         .and_then(|limit| u32::try_from(limit).ok())
@@ -61,6 +107,22 @@ pub fn pairs(query: &str) -> impl Iterator<Item = (&str, &str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_log_goes_on_from_a_cursor_or_a_moment() {
+        let cursor = Cursor { at: 17, ordinal: 4 };
+        assert_eq!(going_on("before", &cursor.to_string()), Ok(Some(cursor)));
+        let moment = Cursor { at: 17, ordinal: 0 };
+        assert_eq!(going_on("before", "17"), Ok(Some(moment)));
+        assert_eq!(going_on::<Cursor>("before", ""), Ok(None));
+        for bad in ["x", "-", "1-", "-1", "1-2-3"] {
+            assert_eq!(
+                going_on::<Cursor>("before", bad).unwrap_err().field,
+                "before",
+                "{bad}"
+            );
+        }
+    }
 
     #[test]
     fn pages_are_bounded() {

@@ -16,14 +16,17 @@ use super::{call, ms};
 pub fn reload_would_agree(present: &Governor, storage: &Storage, now: Millis) {
     let snapshot = storage.snapshot(now);
     let mut loaded = Governor::load(present.settings().clone(), snapshot).unwrap();
+    // One step each, since a step lets go of one block of rows.
     loaded.apply(now, Command::Tick);
-    assert_eq!(held_slots(&loaded), held_slots(present));
+    let mut present = present.clone();
+    present.apply(now, Command::Tick);
+    assert_eq!(held_slots(&loaded), held_slots(&present));
     assert_eq!(loaded.cooldown(), present.cooldown());
     assert_eq!(loaded.rpm_opens_at(), present.rpm_opens_at());
     assert_eq!(loaded.gauge().rpm, present.gauge().rpm);
     if !present.has_waiters() {
         assert_eq!(loaded.deadline(), present.deadline());
-        assert_eq!(next_row(loaded, now), next_row(present.clone(), now));
+        assert_eq!(next_row(loaded, now), next_row(present, now));
     }
 }
 

@@ -16,12 +16,15 @@ export default defineConfig({
           API_HOST: "api.swarmvia.cloud,localhost",
           SOURCE_DOMAIN: "swarmvia.cloud",
           ADMIN_TOKEN: "test-admin-token-test-admin-token-0",
+          // A key set may be served by this machine.
+          RUNS_AS: "start",
           SIGNING_KEYS: "k1:MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=",
         },
       },
     }),
   ],
   test: {
+    globalSetup: "./tests/workerd/key-server.mjs",
     include: ["tests/workerd/**/*.test.ts"],
     testTimeout: 20_000,
     // Each runs a workerd of its own.

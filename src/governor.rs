@@ -17,11 +17,13 @@
 //!
 //! The governor doesn't know who calls it: the lock API is one caller.
 
+mod admission;
 mod audit;
 pub mod command;
 pub mod cooldown;
 pub mod ids;
 pub mod queue;
+mod record;
 pub mod ring;
 pub mod rpm;
 pub mod settings;
@@ -29,12 +31,9 @@ pub mod slots;
 pub mod snapshot;
 pub mod time;
 
-use command::{
-    Acquire, Answer, Attempt, Command, Effect, Gauge, Grant, Outcome, Refusal, Renewed, Reply,
-    RpmGauge, SlotRow, TurnedAway, Verdict,
-};
+use command::{Command, Effect, Gauge, Outcome, Renewed, Reply, RpmGauge, Verdict};
 use cooldown::Cooldown;
-use ids::{AttemptId, Ref, RequestId, SlotId};
+use ids::{Ref, SlotId};
 use queue::{Caller, Queue};
 use ring::Ring;
 use rpm::Rpm;
@@ -234,191 +233,6 @@ impl Governor {
         }
     }
 
-    /// Gives free slots to the head of the queue while the gates are open.
-    fn hand_over(&mut self, now: Millis, effects: &mut Vec<Effect>) {
-        while !self.queue.is_empty() && self.has_free_slot() && self.closed(now).is_none() {
-            let Some(place) = self.queue.pop() else {
-                return;
-            };
-            let mut callers = place.callers.into_iter();
-            let Some(first) = callers.next() else {
-                continue;
-            };
-            let queued = now.since(first.arrived);
-            let request = first.request;
-            self.grant(now, place.attempt, &first, queued, effects);
-            let answer = self.granted(place.attempt, request, queued);
-            effects.extend(answer.map(|answer| Effect::Answer { request, answer }));
-            for caller in callers {
-                let queued = now.since(caller.arrived);
-                let request = caller.request;
-                self.record(now, &caller, Outcome::Granted, queued, None, effects);
-                let answer = self.granted(place.attempt, request, queued);
-                effects.extend(answer.map(|answer| Effect::Answer { request, answer }));
-            }
-        }
-    }
-
-    fn has_free_slot(&self) -> bool {
-        self.slots.in_use() < self.limit()
-    }
-
-    /// Which gate is closed, and when both are open again.
-    fn closed(&self, now: Millis) -> Option<(Outcome, Millis)> {
-        let cooldown = self.cooldown.opens_at(now);
-        let rpm = self.rpm_opens_at();
-        match (cooldown, rpm) {
-            (Some(cooldown), rpm) => Some((
-                Outcome::Cooldown,
-                rpm.map_or(cooldown, |rpm| rpm.max(cooldown)),
-            )),
-            (None, Some(rpm)) => Some((Outcome::Rpm, rpm)),
-            (None, None) => None,
-        }
-    }
-
-    fn acquire(&mut self, now: Millis, acquire: Acquire, effects: &mut Vec<Effect>) -> Reply {
-        let arrived = now.minus(acquire.waited);
-        let longest = self.settings.queue.timeout;
-        let deadline = arrived.plus(acquire.waited.plus(acquire.wait).min(longest));
-        let caller = Caller {
-            request: acquire.request,
-            key: acquire.key,
-            ip: acquire.ip,
-            arrived,
-            deadline,
-            secret: acquire.secret,
-        };
-        let waits = deadline > now;
-        let queued = acquire.waited;
-        if let Some(answer) = self.granted(acquire.attempt, caller.request, queued) {
-            // A retry inside the service has its log entry; a caller's repeat
-            // is an attempt of its own.
-            if matches!(&answer.verdict, Verdict::Granted(grant) if grant.replayed) {
-                self.record(now, &caller, Outcome::Granted, queued, None, effects);
-            }
-            return Reply::Acquire(answer);
-        }
-        if self.queue.of_attempt(acquire.attempt).is_some() {
-            if waits && self.queue.join(acquire.attempt, caller.clone()) {
-                return Reply::Queued;
-            }
-            return self.refuse(now, &caller, waits, effects);
-        }
-        let overtakes = !self.queue.is_empty();
-        if !overtakes && self.has_free_slot() && self.closed(now).is_none() {
-            let request = caller.request;
-            self.grant(now, acquire.attempt, &caller, queued, effects);
-            return match self.granted(acquire.attempt, request, queued) {
-                Some(answer) => Reply::Acquire(answer),
-                None => Reply::Done,
-            };
-        }
-        // Whoever is carried over had a place already.
-        let has_room =
-            self.queue.depth() < self.settings.queue.max_depth || !acquire.waited.is_zero();
-        if !waits || !has_room {
-            return self.refuse(now, &caller, waits, effects);
-        }
-        self.queue.push(acquire.attempt, caller);
-        Reply::Queued
-    }
-
-    /// Why an acquire is refused now, the first reason that applies.
-    fn refusal(&self, now: Millis, waits: bool) -> Refusal {
-        let earliest_end = self.slots.earliest_end();
-        if waits {
-            return Refusal::QueueFull { earliest_end };
-        }
-        match self.closed(now) {
-            Some((Outcome::Cooldown, opens_at)) => Refusal::Cooldown { opens_at },
-            Some((_, opens_at)) => Refusal::Rpm { opens_at },
-            None => Refusal::NoFreeSlot { earliest_end },
-        }
-    }
-
-    fn refuse(
-        &mut self,
-        now: Millis,
-        caller: &Caller,
-        waits: bool,
-        effects: &mut Vec<Effect>,
-    ) -> Reply {
-        let queued = now.since(caller.arrived);
-        let (outcome, verdict) = if !waits && !queued.is_zero() {
-            // Carried over, and its time ran out on the way.
-            (Outcome::QueueTimeout, Verdict::TimedOut)
-        } else {
-            let refusal = self.refusal(now, waits);
-            (refusal.into(), Verdict::Refused(refusal))
-        };
-        self.record(now, caller, outcome, queued, None, effects);
-        Reply::Acquire(self.answer(verdict, queued))
-    }
-
-    /// Takes a slot for the attempt and writes its row.
-    fn grant(
-        &mut self,
-        now: Millis,
-        attempt: AttemptId,
-        caller: &Caller,
-        queued: Span,
-        effects: &mut Vec<Effect>,
-    ) {
-        let lease = &self.settings.lease;
-        let request_deadline = now.plus(lease.request_timeout);
-        let lease_deadline = now.plus(lease.term).min(request_deadline);
-        let slot_row = SlotRow {
-            secret: caller.secret,
-            attempt,
-            lease_deadline,
-            request_deadline,
-        };
-        let row = self.record(
-            now,
-            caller,
-            Outcome::Granted,
-            queued,
-            Some(slot_row),
-            effects,
-        );
-        self.rpm.mark(now, 1);
-        self.slots.insert(Slot {
-            row,
-            reference: self.last,
-            secret: caller.secret,
-            attempt,
-            request: caller.request,
-            key: caller.key,
-            granted_at: now,
-            lease_deadline,
-            request_deadline,
-        });
-    }
-
-    /// The answer to `request` if its attempt holds a slot.
-    fn granted(&self, attempt: AttemptId, request: RequestId, queued: Span) -> Option<Answer> {
-        let slot = self.slots.of_attempt(attempt)?;
-        let lease = &self.settings.lease;
-        let grant = Grant {
-            slot: slot.id(),
-            lease_deadline: slot.lease_deadline,
-            request_deadline: slot.request_deadline,
-            term: lease.term,
-            renew_interval: lease.renew_interval,
-            replayed: slot.request != request,
-        };
-        Some(self.answer(Verdict::Granted(grant), queued))
-    }
-
-    fn answer(&self, verdict: Verdict, queued: Span) -> Answer {
-        Answer {
-            verdict,
-            queued,
-            gauge: self.gauge(),
-        }
-    }
-
     fn renew(&mut self, now: Millis, id: SlotId, effects: &mut Vec<Effect>) -> Option<Renewed> {
         let row = self.slots.find(id)?.row;
         let term = self.settings.lease.term;
@@ -464,87 +278,5 @@ impl Governor {
             effects.push(Effect::End { row });
         }
         ended
-    }
-
-    /// Answers a caller that was taken out of the queue without a slot.
-    fn turn_away(
-        &mut self,
-        now: Millis,
-        caller: &Caller,
-        verdict: Verdict,
-        effects: &mut Vec<Effect>,
-    ) {
-        let outcome = match verdict {
-            Verdict::Dismissed => Outcome::Unauthorized,
-            _ => Outcome::QueueTimeout,
-        };
-        self.record_unserved(now, caller, outcome, effects);
-        effects.push(Effect::Answer {
-            request: caller.request,
-            answer: self.answer(verdict, now.since(caller.arrived)),
-        });
-    }
-
-    fn record_unserved(
-        &mut self,
-        now: Millis,
-        caller: &Caller,
-        outcome: Outcome,
-        effects: &mut Vec<Effect>,
-    ) {
-        let queued = now.since(caller.arrived);
-        self.record(now, caller, outcome, queued, None, effects);
-    }
-
-    fn turned_away(&mut self, now: Millis, one: TurnedAway, effects: &mut Vec<Effect>) {
-        self.last = Ref(self.last.0.saturating_add(1));
-        let slots = &self.slots;
-        let (row, surplus) = if one.key.is_none() {
-            self.ring.allocate_doorstep()
-        } else {
-            let held = |row| slots.holds_row(row);
-            (self.ring.allocate(now, false, held), None)
-        };
-        effects.extend(surplus.map(|rows| Effect::Discard { rows }));
-        effects.push(Effect::Record(Attempt {
-            row,
-            reference: self.last,
-            at: now.minus(one.ago),
-            request: one.request,
-            key: one.key,
-            ip: one.ip,
-            outcome: one.outcome,
-            queued: Span::ZERO,
-            slot: None,
-        }));
-    }
-
-    /// Gives the attempt its ordinal and its row.
-    fn record(
-        &mut self,
-        now: Millis,
-        caller: &Caller,
-        outcome: Outcome,
-        queued: Span,
-        slot: Option<SlotRow>,
-        effects: &mut Vec<Effect>,
-    ) -> u32 {
-        self.last = Ref(self.last.0.saturating_add(1));
-        let slots = &self.slots;
-        let row = self
-            .ring
-            .allocate(now, slot.is_some(), |row| slots.holds_row(row));
-        effects.push(Effect::Record(Attempt {
-            row,
-            reference: self.last,
-            at: now,
-            request: caller.request,
-            key: Some(caller.key),
-            ip: caller.ip.clone(),
-            outcome,
-            queued,
-            slot,
-        }));
-        row
     }
 }

@@ -1,5 +1,12 @@
 //! The API document and the routes say the same, both ways.
 
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used
+)]
+
 use std::collections::BTreeSet;
 
 use serde_yaml_ng::{Mapping, Value};

@@ -231,7 +231,7 @@ mod tests {
     }
 
     fn refresh(families: &mut Families, shown: u8, ms: u64) -> Refresh {
-        families.refresh(KEY, digest(shown), digest(shown + 1), at(ms))
+        families.refresh(KEY, digest(shown), digest(shown.wrapping_add(1)), at(ms))
     }
 
     #[test]

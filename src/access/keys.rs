@@ -189,7 +189,7 @@ mod tests {
             "",
             "sv_at_",
             "sv_at_..",
-            &key[6..],
+            key.strip_prefix(PREFIX).unwrap(),
             &format!("{key}A"),
             &format!("{key} "),
         ] {

@@ -41,7 +41,7 @@ test("for no_free_slot it is no longer than the earliest lease lasts", async () 
 test("for queue_full it is from 1 to 5 s, and not the same for everyone", async () => {
   const source = await createSource({ concurrency: { limit: 1 }, queue: { maxDepth: 1 } });
   await grant(source);
-  await waiter(source, { waitMs: 1000 });
+  await waiter(source);
   const seen = await seconds(source, "queue_full", { waitMs: 5000 });
   within(seen, 1, 5);
   expect(seen.length).toBeGreaterThanOrEqual(3);

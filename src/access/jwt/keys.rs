@@ -203,7 +203,9 @@ fn ed25519(jwk: &Jwk) -> Option<Material> {
         x: bytes(jwk.x.as_deref())?.into(),
         secret: None,
     };
-    (&jwk).try_into().ok().map(Material::EdDsa)
+    let key: <Ed25519 as Algorithm>::VerifyingKey = (&jwk).try_into().ok()?;
+    // Under a weak one anybody could sign.
+    (!key.is_weak()).then_some(Material::EdDsa(key))
 }
 
 fn bytes(text: Option<&str>) -> Option<Vec<u8>> {

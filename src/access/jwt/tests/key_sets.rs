@@ -68,6 +68,17 @@ fn a_key_for_something_else_is_skipped() {
         (EDWARDS.jwk(&json!({"crv": "X25519"})), false),
         (EDWARDS.jwk(&json!({"crv": "Ed448"})), false),
         (EDWARDS.jwk(&json!({"x": "AA"})), false),
+        // Points of small order: the neutral one, and one of order 2.
+        (
+            EDWARDS.jwk(&json!({"x": format!("AQ{}", "A".repeat(41))})),
+            false,
+        ),
+        (
+            EDWARDS.jwk(
+                &json!({"x": "7P///////////////////////////////////////38".replace('/', "_")}),
+            ),
+            false,
+        ),
         (json!({"kty": "oct", "k": "AA"}), false),
         (json!({"kty": "oct"}), false),
         (json!({"kty": "rsa", "n": RSA.jwk["n"], "e": "AQAB"}), false),

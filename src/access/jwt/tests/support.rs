@@ -46,10 +46,11 @@ pub(super) fn p256(seed: u8) -> Signer {
 }
 
 pub(super) fn ed25519(seed: u8) -> Signer {
-    let (private, public) = Ed25519::generate(&mut ChaCha8Rng::seed_from_u64(seed.into()));
+    type Private = <Ed25519 as Algorithm>::SigningKey;
+    let private = <Private as SigningKey<Ed25519>>::from_slice(&[seed; 32]).unwrap();
     Signer {
         alg: "EdDSA",
-        jwk: serde_json::to_value(JsonWebKey::from(&public)).unwrap(),
+        jwk: serde_json::to_value(JsonWebKey::from(&private.verifying_key())).unwrap(),
         sign: Box::new(move |message| Ed25519.sign(&private, message).as_bytes().into()),
     }
 }

@@ -1,0 +1,61 @@
+//! The tables of a source's object, and the version of their layout.
+//!
+//! Storage outlives the code: whoever changes a table here gives the layout a
+//! new version and migrates the old one.
+
+/// The version of the layout below.
+pub const LAYOUT: u32 = 1;
+
+pub const CREATE: [&str; 4] = [
+    // One row: the source itself.
+    "CREATE TABLE source (
+        id INTEGER PRIMARY KEY CHECK (id = 1),
+        layout INTEGER NOT NULL,
+        name TEXT NOT NULL,
+        version TEXT NOT NULL,
+        created_at INTEGER NOT NULL,
+        updated_at INTEGER NOT NULL,
+        settings TEXT NOT NULL,
+        cooldown_until INTEGER
+    ) STRICT",
+    // The ring of attempts. A held slot is a row with a secret; a row with a
+    // request deadline took a slot, and so counts in the RPM window. Rows from
+    // ring::DOORSTEP on are refusals of callers without a signed key.
+    "CREATE TABLE attempts (
+        row INTEGER PRIMARY KEY,
+        ref INTEGER NOT NULL,
+        at INTEGER NOT NULL,
+        request TEXT NOT NULL,
+        key TEXT,
+        ip TEXT,
+        status INTEGER NOT NULL,
+        outcome TEXT NOT NULL,
+        omitted INTEGER,
+        queued_ms INTEGER NOT NULL,
+        secret TEXT,
+        attempt TEXT,
+        lease_deadline INTEGER,
+        request_deadline INTEGER
+    ) STRICT",
+    "CREATE TABLE families (
+        key TEXT PRIMARY KEY,
+        name TEXT,
+        created_at INTEGER NOT NULL,
+        ttl_ms INTEGER NOT NULL,
+        refresh_ttl_ms INTEGER NOT NULL,
+        expires_at INTEGER NOT NULL,
+        current TEXT NOT NULL,
+        refresh_expires_at INTEGER NOT NULL,
+        retired TEXT,
+        retired_at INTEGER,
+        revoked_at INTEGER
+    ) STRICT, WITHOUT ROWID",
+    "CREATE TABLE audit (
+        ordinal INTEGER PRIMARY KEY,
+        at INTEGER NOT NULL,
+        request TEXT NOT NULL,
+        action TEXT NOT NULL,
+        detail TEXT NOT NULL,
+        ip TEXT
+    ) STRICT",
+];

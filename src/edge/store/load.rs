@@ -1,0 +1,150 @@
+//! How a source is read back. Writes nothing.
+
+use std::collections::VecDeque;
+
+use js_sys::Array;
+
+use super::layout::LAYOUT;
+use super::row::{Row, moment, row};
+use super::{Header, Store};
+use crate::access::families::Families;
+use crate::access::policy::Loopback;
+use crate::edge::Fault;
+use crate::governor::ids::Ref;
+use crate::governor::ring::{BLOCK, Block, DOORSTEP};
+use crate::governor::rpm::WINDOW;
+use crate::governor::settings::Settings;
+use crate::governor::slots::Slot;
+use crate::governor::snapshot::Snapshot;
+use crate::governor::time::Millis;
+
+/// A source as it was kept.
+pub struct Loaded {
+    pub header: Header,
+    pub settings: Settings,
+    pub snapshot: Snapshot,
+    pub families: Families,
+}
+
+impl Store {
+    /// Everything that is kept; `None` if there is no source. Writes nothing, so
+    /// a made-up name creates nothing.
+    ///
+    /// # Errors
+    /// If storage can't be read, or holds what this version can't understand.
+    pub fn load(&self, clock: Millis) -> Result<Option<Loaded>, Fault> {
+        let tables = self.rows(
+            "SELECT name FROM sqlite_master WHERE name = 'source'",
+            &Array::new(),
+        )?;
+        if tables.length() == 0 {
+            return Ok(None);
+        }
+        let sources = self.rows("SELECT * FROM source", &Array::new())?;
+        if sources.length() == 0 {
+            return Ok(None);
+        }
+        let source = Row(sources.get(0));
+        if source.natural("layout") != Some(LAYOUT.into()) {
+            return Err(Fault::because("unknown layout", source.natural("layout")));
+        }
+        let settings = source.text("settings").unwrap_or_default();
+        // Checked when they were put in place.
+        let settings = Settings::parse(settings.as_bytes(), Loopback::Allowed)
+            .map_err(|error| Fault::because("stored settings", error))?;
+        let header = source
+            .header()
+            .ok_or_else(|| Fault::because("stored source", "malformed"))?;
+        let mut snapshot = self.snapshot(clock)?;
+        snapshot.cooldown = source.moment("cooldown_until");
+        Ok(Some(Loaded {
+            header,
+            settings,
+            snapshot,
+            families: self.families()?,
+        }))
+    }
+
+    fn snapshot(&self, clock: Millis) -> Result<Snapshot, Fault> {
+        let mut snapshot = Snapshot {
+            seen: clock,
+            ..Snapshot::default()
+        };
+        let blocks = self.rows(
+            "SELECT row / ? AS block, MAX(ref) AS last,
+                MAX(CASE WHEN request_deadline IS NOT NULL THEN at END) AS last_grant,
+                MAX(at) AS at FROM attempts WHERE row < ? GROUP BY 1 ORDER BY 2",
+            &row([BLOCK.into(), DOORSTEP.into()]),
+        )?;
+        let mut used = VecDeque::new();
+        for block in blocks.iter().map(Row) {
+            let index = block.small("block").ok_or_else(malformed)?;
+            used.push_back(Block {
+                index,
+                last_grant: block.moment("last_grant"),
+            });
+            snapshot.last = block.natural("last").map(Ref);
+            snapshot.seen = snapshot.seen.max(block.moment("at").unwrap_or_default());
+        }
+        snapshot.blocks = used;
+        (snapshot.next_row, _) = self.after_last(0, DOORSTEP)?;
+        let last_knock;
+        (snapshot.next_doorstep, last_knock) = self.after_last(DOORSTEP, u32::MAX)?;
+        snapshot.last = snapshot.last.max(last_knock);
+        snapshot.held = self.held(snapshot.seen)?;
+        snapshot.window = self.window(snapshot.seen)?;
+        Ok(snapshot)
+    }
+
+    /// The row after the one written last from `first` to below `end`, and that
+    /// one's ordinal.
+    fn after_last(&self, first: u32, end: u32) -> Result<(u32, Option<Ref>), Fault> {
+        let rows = self.rows(
+            "SELECT row, MAX(ref) AS last FROM attempts WHERE row >= ? AND row < ?",
+            &row([first.into(), end.into()]),
+        )?;
+        let found = rows.iter().map(Row).next();
+        let last = found.as_ref().and_then(|row| row.natural("last")).map(Ref);
+        let row = found.and_then(|row| row.small("row"));
+        Ok((row.map_or(0, |row| row.saturating_add(1)), last))
+    }
+
+    fn held(&self, now: Millis) -> Result<Vec<Slot>, Fault> {
+        let rows = self.rows(
+            "SELECT * FROM attempts WHERE secret IS NOT NULL AND lease_deadline > ?",
+            &row([moment(now)]),
+        )?;
+        let slots: Option<Vec<Slot>> = rows.iter().map(|row| Row(row).slot()).collect();
+        slots.ok_or_else(malformed)
+    }
+
+    fn window(&self, now: Millis) -> Result<Vec<(Millis, u32)>, Fault> {
+        let rows = self.rows(
+            "SELECT at, COUNT(*) AS grants FROM attempts
+             WHERE request_deadline IS NOT NULL AND at > ? GROUP BY at ORDER BY at",
+            &row([moment(now.minus(WINDOW))]),
+        )?;
+        let marks = rows.iter().map(Row);
+        let marks: Option<Vec<_>> = marks
+            .map(|row| Some((row.moment("at")?, row.small("grants")?)))
+            .collect();
+        marks.ok_or_else(malformed)
+    }
+
+    fn families(&self) -> Result<Families, Fault> {
+        let mut families = Families::default();
+        for row in self
+            .rows("SELECT * FROM families", &Array::new())?
+            .iter()
+            .map(Row)
+        {
+            let (key, family) = row.family().ok_or_else(malformed)?;
+            families.insert(key, family);
+        }
+        Ok(families)
+    }
+}
+
+fn malformed() -> Fault {
+    Fault::because("a stored row", "malformed")
+}

@@ -1,0 +1,109 @@
+//! The access log and the audit log, page by page, newest first.
+
+use serde_json::{Value, json};
+
+use super::Store;
+use super::row::{Row, number, row};
+use crate::edge::Fault;
+use crate::governor::time::MAX_SAFE;
+use crate::wire::paging::Cursor;
+
+/// An attempt that took a slot is known to operators by the slot's name.
+const SELECT_LOG: &str = "SELECT *, ref AS ordinal,
+    CASE WHEN request_deadline IS NOT NULL THEN CAST(ref AS TEXT) END AS slot_ref
+    FROM attempts";
+
+impl Store {
+    /// A page of the access log, newest first, and whether there is more.
+    ///
+    /// # Errors
+    /// If storage can't be read.
+    pub fn log(&self, limit: u32, before: Option<Cursor>) -> Result<Page, Fault> {
+        self.page(SELECT_LOG, limit, before, |row| {
+            json!({
+                "at": row.natural("at"),
+                "requestId": row.text("request"),
+                "keyId": row.text("key"),
+                "ip": row.text("ip"),
+                "status": row.natural("status").filter(|status| *status > 0),
+                "outcome": row.text("outcome"),
+                "count": row.natural("omitted"),
+                "queuedMs": row.natural("queued_ms"),
+                "ref": row.text("slot_ref"),
+            })
+        })
+    }
+
+    /// A page of the audit log, newest first, and whether there is more.
+    ///
+    /// # Errors
+    /// If storage can't be read.
+    pub fn audit_log(&self, limit: u32, before: Option<Cursor>) -> Result<Page, Fault> {
+        self.page("SELECT * FROM audit", limit, before, |row| {
+            let detail = row.text("detail").unwrap_or_default();
+            json!({
+                "at": row.natural("at"),
+                "requestId": row.text("request"),
+                "action": row.text("action"),
+                "detail": serde_json::from_str::<Value>(&detail).unwrap_or_default(),
+                "ip": row.text("ip"),
+            })
+        })
+    }
+
+    /// One more than is asked for is read, to tell whether there are more.
+    fn page(
+        &self,
+        select: &str,
+        limit: u32,
+        before: Option<Cursor>,
+        entry: impl Fn(&Row) -> Value,
+    ) -> Result<Page, Fault> {
+        let before = before.unwrap_or(Cursor {
+            at: MAX_SAFE,
+            ordinal: 0,
+        });
+        let rows = self.rows(
+            &format!(
+                "SELECT * FROM ({select}) WHERE (at, ordinal) < (?, ?)
+                 ORDER BY at DESC, ordinal DESC LIMIT ?"
+            ),
+            &row([
+                number(before.at).into(),
+                number(before.ordinal).into(),
+                limit.saturating_add(1).into(),
+            ]),
+        )?;
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        let rows: Vec<Row> = rows.iter().map(Row).collect();
+        let page = rows.get(..limit.min(rows.len())).unwrap_or_default();
+        let last = page.last().filter(|_| rows.len() > limit);
+        Ok(Page {
+            next: last.and_then(|row| {
+                Some(Cursor {
+                    at: row.natural("at")?,
+                    ordinal: row.natural("ordinal")?,
+                })
+            }),
+            entries: page.iter().map(|row| without_nulls(entry(row))).collect(),
+        })
+    }
+}
+
+/// A page of a log.
+pub struct Page {
+    pub entries: Vec<Value>,
+    /// The value for `before` of the next page.
+    pub next: Option<Cursor>,
+}
+
+/// What isn't known is left out.
+fn without_nulls(entry: Value) -> Value {
+    match entry {
+        Value::Object(fields) => fields
+            .into_iter()
+            .filter(|(_, value)| !value.is_null())
+            .collect(),
+        other => other,
+    }
+}

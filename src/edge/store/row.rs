@@ -1,0 +1,92 @@
+//! Values on their way into rows and out of them. Nothing here writes.
+
+use js_sys::Array;
+use wasm_bindgen::JsValue;
+
+use super::Header;
+use crate::access::families::Family;
+use crate::edge::js;
+use crate::fields::whole;
+use crate::governor::ids::{KeyId, Ref, SlotSecret};
+use crate::governor::slots::Slot;
+use crate::governor::time::{Millis, Span};
+
+pub fn optional<T>(value: Option<T>, write: impl FnOnce(T) -> JsValue) -> JsValue {
+    value.map_or(JsValue::NULL, write)
+}
+
+pub fn row<const N: usize>(values: [JsValue; N]) -> Array {
+    values.into_iter().collect()
+}
+
+/// Exact: nothing here is above 2^53.
+#[expect(clippy::cast_precision_loss, reason = "values stay below 2^53")]
+pub fn number(value: u64) -> f64 {
+    value as f64
+}
+
+pub fn moment(at: Millis) -> JsValue {
+    number(at.epoch_ms()).into()
+}
+
+/// One row as it was read.
+pub struct Row(pub JsValue);
+
+impl Row {
+    pub fn natural(&self, name: &str) -> Option<u64> {
+        js::property(&self.0, name).as_f64().map(whole)
+    }
+
+    pub fn small(&self, name: &str) -> Option<u32> {
+        u32::try_from(self.natural(name)?).ok()
+    }
+
+    pub fn moment(&self, name: &str) -> Option<Millis> {
+        self.natural(name).map(Millis::from_epoch)
+    }
+
+    pub fn text(&self, name: &str) -> Option<String> {
+        js::property(&self.0, name).as_string()
+    }
+
+    pub fn header(&self) -> Option<Header> {
+        Some(Header {
+            name: self.text("name")?,
+            version: self.text("version")?.parse().ok()?,
+            created_at: self.moment("created_at")?,
+            updated_at: self.moment("updated_at")?,
+        })
+    }
+
+    pub fn slot(&self) -> Option<Slot> {
+        let secret = u128::from_str_radix(&self.text("secret")?, 16).ok()?;
+        Some(Slot {
+            row: self.small("row")?,
+            reference: Ref(self.natural("ref")?),
+            secret: SlotSecret(secret),
+            attempt: self.text("attempt")?.parse().ok()?,
+            request: self.text("request")?.parse().ok()?,
+            key: self.text("key")?.parse().ok()?,
+            granted_at: self.moment("at")?,
+            lease_deadline: self.moment("lease_deadline")?,
+            request_deadline: self.moment("request_deadline")?,
+        })
+    }
+
+    pub fn family(&self) -> Option<(KeyId, Family)> {
+        let key = self.text("key")?.parse().ok()?;
+        let retired = self.text("retired").and_then(|digest| digest.parse().ok());
+        let family = Family {
+            name: self.text("name"),
+            created_at: self.moment("created_at")?,
+            ttl: Span::from_ms(self.natural("ttl_ms")?),
+            refresh_ttl: Span::from_ms(self.natural("refresh_ttl_ms")?),
+            expires_at: self.moment("expires_at")?,
+            current: self.text("current")?.parse().ok()?,
+            refresh_expires_at: self.moment("refresh_expires_at")?,
+            retired: retired.zip(self.moment("retired_at")),
+            revoked_at: self.moment("revoked_at"),
+        };
+        Some((key, family))
+    }
+}

@@ -1,0 +1,91 @@
+//! What is written down of each attempt, once, when it is answered.
+
+use super::Governor;
+use super::command::{Attempt, Effect, Outcome, SlotRow, TurnedAway, Verdict};
+use super::ids::Ref;
+use super::queue::Caller;
+use super::time::{Millis, Span};
+
+impl Governor {
+    /// Answers a caller that was taken out of the queue without a slot.
+    pub(super) fn turn_away(
+        &mut self,
+        now: Millis,
+        caller: &Caller,
+        verdict: Verdict,
+        effects: &mut Vec<Effect>,
+    ) {
+        let outcome = match verdict {
+            Verdict::Dismissed => Outcome::Unauthorized,
+            _ => Outcome::QueueTimeout,
+        };
+        self.record_unserved(now, caller, outcome, effects);
+        effects.push(Effect::Answer {
+            request: caller.request,
+            answer: self.answer(verdict, now.since(caller.arrived)),
+        });
+    }
+
+    pub(super) fn record_unserved(
+        &mut self,
+        now: Millis,
+        caller: &Caller,
+        outcome: Outcome,
+        effects: &mut Vec<Effect>,
+    ) {
+        let queued = now.since(caller.arrived);
+        self.record(now, caller, outcome, queued, None, effects);
+    }
+
+    pub(super) fn turned_away(&mut self, now: Millis, one: TurnedAway, effects: &mut Vec<Effect>) {
+        self.last = Ref(self.last.0.saturating_add(1));
+        let slots = &self.slots;
+        let (row, surplus) = if one.key.is_none() {
+            self.ring.allocate_doorstep()
+        } else {
+            let held = |row| slots.holds_row(row);
+            (self.ring.allocate(now, false, held), None)
+        };
+        effects.extend(surplus.map(|rows| Effect::Discard { rows }));
+        effects.push(Effect::Record(Attempt {
+            row,
+            reference: self.last,
+            at: now.minus(one.ago),
+            request: one.request,
+            key: one.key,
+            ip: one.ip,
+            outcome: one.outcome,
+            queued: Span::ZERO,
+            slot: None,
+        }));
+    }
+
+    /// Gives the attempt its ordinal and its row.
+    pub(super) fn record(
+        &mut self,
+        now: Millis,
+        caller: &Caller,
+        outcome: Outcome,
+        queued: Span,
+        slot: Option<SlotRow>,
+        effects: &mut Vec<Effect>,
+    ) -> u32 {
+        self.last = Ref(self.last.0.saturating_add(1));
+        let slots = &self.slots;
+        let row = self
+            .ring
+            .allocate(now, slot.is_some(), |row| slots.holds_row(row));
+        effects.push(Effect::Record(Attempt {
+            row,
+            reference: self.last,
+            at: now,
+            request: caller.request,
+            key: Some(caller.key),
+            ip: caller.ip.clone(),
+            outcome,
+            queued,
+            slot,
+        }));
+        row
+    }
+}

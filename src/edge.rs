@@ -23,15 +23,19 @@ mod waiting;
 
 use std::rc::Rc;
 
+use js_sys::Promise;
 use wasm_bindgen::JsValue;
+use wasm_bindgen::prelude::wasm_bindgen;
+use wasm_bindgen_futures::future_to_promise;
 use web_sys::{Request, Response};
-use worker::{Context, Env, event};
+use worker::{Env, event};
 
 use crate::governor::ids::RequestId;
 use crate::wire::answer::HttpAnswer;
 use crate::wire::problem::Problem;
 use crate::wire::route::{Route, Target, route};
 use config::Config;
+use js::Context;
 
 /// Something that is not the caller's fault. Carries nothing: the detail was
 /// logged where it arose.
@@ -49,7 +53,27 @@ impl Fault {
 /// What a handler comes to: an answer of ours, or an object's, passed on.
 enum Reply {
     Ours(HttpAnswer),
+    /// Ours, held back for so many milliseconds.
+    Late(HttpAnswer, u32),
     Passed(Response),
+    /// An object's, once it comes.
+    Promised(Promise),
+}
+
+impl Reply {
+    /// What is handed to the runtime: a response, or a promise of one, in which
+    /// nothing of Rust stands.
+    fn into_js(self, id: RequestId) -> Result<JsValue, JsValue> {
+        match self {
+            Self::Passed(response) => Ok(response.into()),
+            Self::Promised(promise) => Ok(promise.into()),
+            Self::Ours(answer) => js::respond(&answer, id).map(JsValue::from),
+            Self::Late(answer, ms) => {
+                let response = js::respond(&answer, id)?;
+                Ok(js::later(&response, ms.into()).into())
+            }
+        }
+    }
 }
 
 impl From<Fault> for Problem {
@@ -82,18 +106,18 @@ fn start() {
     }));
 }
 
-#[event(fetch)]
-async fn fetch(request: Request, env: Env, context: Context) -> worker::Result<Response> {
+/// The entry: exported by hand rather than by `#[event(fetch)]`, so that what is
+/// returned can be a promise in which nothing of Rust stands.
+#[wasm_bindgen]
+pub fn fetch(request: Request, env: Env, context: Context) -> Promise {
     let id = RequestId(js::random());
-    let reply = match Config::of(&env) {
-        Ok(config) => serve(&config, &context, &request, id).await,
-        Err(fault) => fault.into(),
-    };
-    let response = match reply {
-        Reply::Passed(response) => Ok(response),
-        Reply::Ours(answer) => js::respond(&answer, id),
-    };
-    response.map_err(|error: JsValue| worker::Error::from(error))
+    future_to_promise(async move {
+        let reply = match Config::of(&env) {
+            Ok(config) => serve(&config, &context, &request, id).await,
+            Err(fault) => fault.into(),
+        };
+        reply.into_js(id)
+    })
 }
 
 async fn serve(config: &Rc<Config>, context: &Context, request: &Request, id: RequestId) -> Reply {

@@ -98,6 +98,12 @@ impl Governor {
         let now = now.max(self.seen);
         self.seen = now;
         let mut effects = Vec::new();
+        if matches!(command, Command::Close) {
+            // Nobody is granted a slot of what is about to end.
+            let reply = self.serve(now, command, &mut effects);
+            self.pass_time(now, &mut effects);
+            return Step { reply, effects };
+        }
         self.pass_time(now, &mut effects);
         let reply = self.serve(now, command, &mut effects);
         self.hand_over(now, &mut effects);

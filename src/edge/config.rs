@@ -49,6 +49,11 @@ impl Config {
         })
     }
 
+    /// What was read, once it was.
+    pub fn known() -> Option<Rc<Self>> {
+        CONFIG.with(|cell| cell.borrow().clone())
+    }
+
     fn read(env: &Env) -> Result<Self, Fault> {
         let text = |name| {
             js::property(env.as_ref(), name)

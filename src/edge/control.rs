@@ -51,9 +51,9 @@ pub async fn serve(
     query: &str,
 ) -> Reply {
     if !matches!(control, Control::RefreshKey(_))
-        && let Err(problem) = door::admin(config, request).await
+        && let Err(reply) = door::admin(config, request)
     {
-        return problem.into();
+        return reply;
     }
     let body = match door::read_body(request).await {
         Ok(body) => body,

@@ -8,7 +8,7 @@ use web_sys::{Request, Response, ResponseInit};
 
 use super::Fault;
 use super::js::{self, ObjectContext, Sql};
-use super::object::AGAIN;
+use super::object::{ABSENT, AGAIN};
 use crate::fields::whole;
 use crate::governor::ids::RequestId;
 use crate::protocol::directory::{DirectoryCall, Summary};
@@ -47,6 +47,7 @@ impl Directory {
             return js::respond(&Problem::not_found().into_answer(), RequestId(0));
         };
         match self.serve(&call) {
+            Ok(Some(Value::Null)) => bare(ABSENT),
             Ok(Some(list)) => js::respond(&HttpAnswer::json(200, &list), RequestId(0)),
             Ok(None) => bare(204),
             Err(error) => {
@@ -79,6 +80,11 @@ impl Directory {
             DirectoryCall::Remove { source } => {
                 self.rows("DELETE FROM sources WHERE name = ?", [source.into()])?;
                 Ok(None)
+            }
+            DirectoryCall::Has { source } => {
+                let query = "SELECT 1 FROM sources WHERE name = ?";
+                let found = self.rows(query, [source.into()])?.length() > 0;
+                Ok((!found).then_some(Value::Null))
             }
             DirectoryCall::Push { source, summary } => {
                 self.push(source, summary)?;

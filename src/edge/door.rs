@@ -3,16 +3,14 @@
 
 use std::cell::Cell;
 use std::net::{IpAddr, SocketAddr};
-use std::time::Duration;
 
 use js_sys::Uint8Array;
 use wasm_bindgen::{JsCast as _, JsValue};
 use wasm_bindgen_futures::JsFuture;
 use web_sys::{ReadableStreamDefaultReader, Request};
-use worker::Delay;
 
 use super::config::Config;
-use super::js;
+use super::{Reply, js};
 use crate::access::ip;
 use crate::governor::ids::KeyId;
 use crate::wire::MOST_BODY_BYTES;
@@ -55,11 +53,9 @@ pub fn access_key(
 }
 
 /// A wrong token is answered slowly, and the slower the more of them an isolate
-/// sees; a right one never waits.
-///
-/// # Errors
-/// 401 without a good admin token; 503 if there is none to compare with.
-pub async fn admin(config: &Config, request: &Request) -> Result<(), Problem> {
+/// sees; a right one never waits. `Err` is the answer to those who may not in:
+/// 401 without a good token, 503 if there is none to compare with.
+pub fn admin(config: &Config, request: &Request) -> Result<(), Reply> {
     let tokens = config.admin()?;
     let authorization = header(request, "Authorization");
     match bearer(authorization.as_deref()) {
@@ -70,16 +66,15 @@ pub async fn admin(config: &Config, request: &Request) -> Result<(), Problem> {
         Some(_) => {
             let wrong = WRONG_ADMIN_TOKENS.get().saturating_add(1);
             WRONG_ADMIN_TOKENS.set(wrong);
-            let pause = Duration::from_millis(10).saturating_mul(wrong);
-            Delay::from(pause.min(LONGEST_PAUSE)).await;
-            Err(Problem::bad_admin_token())
+            let pause = wrong.saturating_mul(10).min(LONGEST_PAUSE_MS);
+            Err(Reply::Late(Problem::bad_admin_token().into_answer(), pause))
         }
-        None => Err(Problem::bad_admin_token()),
+        None => Err(Problem::bad_admin_token().into()),
     }
 }
 
 /// The longest that the answer to a wrong admin token is held back.
-const LONGEST_PAUSE: Duration = Duration::from_millis(250);
+const LONGEST_PAUSE_MS: u32 = 250;
 
 thread_local! {
     /// Wrong admin tokens since the last right one.

@@ -4,37 +4,36 @@
 //! have been delivered is only repeated where that can't do harm: an acquire
 //! carries its attempt, renew and release are repeatable by nature. Queued
 //! callers of an object that was reset are carried over within their waiting
-//! time. The waiting call is a plain `fetch`, never inside `waitUntil`, so that
-//! the object learns when the caller leaves.
+//! time (`call.js`). The waiting call is a plain `fetch`, never inside
+//! `waitUntil`, so that the object learns when the caller leaves.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
-use js_sys::Promise;
+use js_sys::{Function, Promise};
 use wasm_bindgen::{JsCast as _, JsValue};
 use wasm_bindgen_futures::JsFuture;
-use web_sys::Response;
+use web_sys::{Request, Response};
 use worker::Delay;
 
 use super::config::Config;
 use super::object::{ABSENT, AGAIN, DEAD_KEY, STALE_POLICY};
 use super::{Fault, js};
 use crate::governor::ids::KeyId;
-use crate::governor::time::{Millis, Span};
+use crate::governor::settings::LONGEST_QUEUE_TIMEOUT;
+use crate::governor::time::Span;
 use crate::protocol::control::ControlCall;
 use crate::protocol::directory::DirectoryCall;
-use crate::protocol::lock::{LockCall, Verb};
+use crate::protocol::lock::LockCall;
 
-/// How long an object may take beyond the time that the caller queues.
+/// How long an object may take.
 const PATIENCE: Span = Span::from_seconds(10);
 /// Calls to an object on behalf of one request.
 const MOST_TRIES: u32 = 6;
 /// The pause before the second try; it doubles with each.
 const FIRST_PAUSE_MS: u32 = 20;
-/// A call that stood this long before it failed starts the count anew.
-const QUIET: Span = Span::from_seconds(1);
 /// Dead key families that an isolate remembers.
 const MOST_DEAD_KEYS: usize = 4096;
 
@@ -55,63 +54,49 @@ enum Try {
     Failed(Fault),
 }
 
-/// Calls the object of `source` for a lock caller.
+/// Sends a lock call off. Nothing of Rust stands while it is under way: the
+/// promise is JavaScript's, and what is no plain answer comes to `settle`.
+pub fn lock(
+    config: &Config,
+    source: &str,
+    call: &LockCall,
+    request: &Request,
+    context: &JsValue,
+    settle: &Function,
+) -> Promise {
+    let (wait, _) = call.times();
+    #[expect(clippy::cast_precision_loss, reason = "ten minutes at the most")]
+    let wait = wait.min(LONGEST_QUEUE_TIMEOUT).ms() as f64;
+    let id = call.caller.request.to_string();
+    let url = call.base_url();
+    js::begin(
+        &config.sources,
+        source,
+        &url,
+        wait,
+        request,
+        context,
+        &id,
+        settle,
+    )
+}
+
+/// Asks the object of `source` whether a caller is let in: a call that doesn't
+/// wait.
 ///
 /// # Errors
 /// If no try was answered.
-pub async fn lock(config: &Config, source: &str, call: LockCall) -> Result<Verdict, Fault> {
-    let key = call.caller.key;
-    let started = js::now();
-    let mut tries: u32 = 0;
-    let mut pause = FIRST_PAUSE_MS;
-    while tries < MOST_TRIES {
-        let tried_at = js::now();
-        let call = carried_over(&call, started, tried_at);
-        let wait = wait_of(&call.verb);
-        let stub = config.sources.get_by_name(source);
-        let promise = stub.and_then(|stub| stub.fetch(&call.to_url()));
-        match attempt(promise, wait.plus(PATIENCE)).await {
-            Try::Answered(response) if response.status() == DEAD_KEY => {
-                remember_dead(key);
-                return Ok(Verdict::Unauthorized);
-            }
-            Try::Answered(response) if response.status() == STALE_POLICY => {
-                return text_of(&response).await.map(Verdict::StalePolicy);
-            }
-            Try::Answered(response) => return Ok(Verdict::Answered(response)),
-            Try::Failed(fault) => return Err(fault),
-            // It waited well until the object was reset: earlier failures are
-            // another matter. The waiting time ends this at the latest.
-            Try::Again if !wait.is_zero() && js::now().since(tried_at) >= QUIET => {
-                tries = 0;
-                pause = FIRST_PAUSE_MS;
-            }
-            Try::Again => {
-                tries = tries.saturating_add(1);
-                pause = rest(pause).await;
-            }
+pub async fn check(config: &Config, source: &str, call: &LockCall) -> Result<Verdict, Fault> {
+    let url = call.to_url();
+    let fetch = || config.sources.get_by_name(source)?.fetch(&url);
+    let response = repeat(MOST_TRIES, fetch).await?;
+    match response.status() {
+        DEAD_KEY => {
+            remember_dead(call.caller.key);
+            Ok(Verdict::Unauthorized)
         }
-    }
-    Err(Fault::because("an object kept failing", tries))
-}
-
-/// The same call as it stands now: what was waited counts.
-fn carried_over(call: &LockCall, started: Millis, now: Millis) -> LockCall {
-    let mut call = call.clone();
-    if let Verb::Acquire { wait, waited, .. } = &mut call.verb
-        && !wait.is_zero()
-    {
-        let gone = now.since(started);
-        *waited = gone;
-        *wait = wait.less(gone);
-    }
-    call
-}
-
-fn wait_of(verb: &Verb) -> Span {
-    match verb {
-        Verb::Acquire { wait, .. } => (*wait).min(crate::governor::settings::LONGEST_QUEUE_TIMEOUT),
-        _ => Span::ZERO,
+        STALE_POLICY => text_of(&response).await.map(Verdict::StalePolicy),
+        _ => Ok(Verdict::Answered(response)),
     }
 }
 
@@ -157,6 +142,16 @@ pub async fn control(
 pub async fn batch(config: &Config, source: &str, url: &str) -> Result<bool, Fault> {
     let fetch = || config.sources.get_by_name(source)?.fetch(url);
     let response = repeat(1, fetch).await?;
+    Ok(response.status() != ABSENT)
+}
+
+/// Whether the directory knows of `source`.
+///
+/// # Errors
+/// If the directory didn't answer.
+pub async fn is_listed(config: &Config, source: &str) -> Result<bool, Fault> {
+    let source = source.to_owned();
+    let response = directory(config, &DirectoryCall::Has { source }).await?;
     Ok(response.status() != ABSENT)
 }
 
@@ -252,7 +247,7 @@ pub fn is_known_dead(key: KeyId) -> bool {
     DEAD.with_borrow(|dead| dead.contains(&key))
 }
 
-fn remember_dead(key: KeyId) {
+pub fn remember_dead(key: KeyId) {
     DEAD.with_borrow_mut(|dead| {
         if dead.len() >= MOST_DEAD_KEYS {
             dead.pop_first();

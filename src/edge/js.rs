@@ -36,14 +36,18 @@ extern "C" {
     #[wasm_bindgen(method, catch, js_name = fetch)]
     pub fn fetch_with(this: &Stub, url: &str, init: &JsValue) -> Result<Promise, JsValue>;
 
+    /// `ctx` of a call to the Worker.
+    pub type Context;
+
+    #[wasm_bindgen(method, catch, js_name = waitUntil)]
+    pub fn wait_until(this: &Context, promise: &Promise) -> Result<(), JsValue>;
+
     /// `ctx` of an object.
+    #[wasm_bindgen(extends = Context)]
     pub type ObjectContext;
 
     #[wasm_bindgen(method, getter)]
     pub fn storage(this: &ObjectContext) -> Storage;
-
-    #[wasm_bindgen(method, catch, js_name = waitUntil)]
-    pub fn wait_until(this: &ObjectContext, promise: &Promise) -> Result<(), JsValue>;
 
     pub type Storage;
 
@@ -88,6 +92,46 @@ extern "C" {
 
     #[wasm_bindgen(js_name = clearTimeout)]
     pub fn clear_timeout(handle: &JsValue);
+}
+
+#[wasm_bindgen(module = "/src/edge/call.js")]
+extern "C" {
+    /// A lock call on its way to its object; see `call.js`.
+    pub type PendingCall;
+
+    #[wasm_bindgen(method, getter)]
+    pub fn source(this: &PendingCall) -> String;
+    /// Without the waiting time.
+    #[wasm_bindgen(method, getter)]
+    pub fn url(this: &PendingCall) -> String;
+    #[wasm_bindgen(method, getter)]
+    pub fn wait(this: &PendingCall) -> f64;
+    #[wasm_bindgen(method, getter)]
+    pub fn request(this: &PendingCall) -> web_sys::Request;
+    #[wasm_bindgen(method, getter)]
+    pub fn context(this: &PendingCall) -> JsValue;
+    #[wasm_bindgen(method, getter)]
+    pub fn id(this: &PendingCall) -> String;
+    /// How often it was decided anew.
+    #[wasm_bindgen(method, getter)]
+    pub fn decisions(this: &PendingCall) -> u32;
+
+    pub fn begin(
+        namespace: &Namespace,
+        source: &str,
+        url: &str,
+        wait: f64,
+        request: &web_sys::Request,
+        context: &JsValue,
+        id: &str,
+        settle: &js_sys::Function,
+    ) -> Promise;
+
+    #[wasm_bindgen(js_name = goOn)]
+    pub fn go_on(call: &PendingCall, url: &str, settle: &js_sys::Function) -> Promise;
+
+    /// Holds an answer back for `ms`.
+    pub fn later(response: &Response, ms: f64) -> Promise;
 }
 
 /// The moment of the event that is being handled.

@@ -7,13 +7,18 @@
 
 use std::rc::Rc;
 
+use js_sys::Promise;
+use wasm_bindgen::JsCast as _;
+use wasm_bindgen::prelude::Closure;
+use wasm_bindgen_futures::future_to_promise;
 use web_sys::Request;
-use worker::Context;
 
 use super::config::Config;
 use super::forward::{self, Verdict};
+use super::js::{Context, PendingCall};
+use super::object::{DEAD_KEY, STALE_POLICY};
 use super::policy::{self, Known, Refusal};
-use super::{Fault, Reply, door, log};
+use super::{Fault, Reply, door, js, log};
 use crate::governor::command::{Outcome, TurnedAway};
 use crate::governor::ids::{KeyId, RequestId};
 use crate::governor::time::Span;
@@ -27,6 +32,8 @@ use crate::wire::route;
 
 /// How often a call is decided anew because the policy had changed.
 const MOST_DECISIONS: u32 = 5;
+/// A body that took this long may have outlived what was shown at the door.
+const SLOW_BODY: Span = Span::from_seconds(1);
 
 /// One lock call at the door.
 pub struct Call<'a> {
@@ -53,13 +60,56 @@ impl From<Fault> for End {
 }
 
 pub async fn serve(call: Call<'_>) -> Reply {
-    match call.pass().await {
-        Ok(reply) | Err(End::Settled(reply)) => reply,
-        Err(End::Refused(refusal, key)) => {
-            call.note(key, refusal.outcome);
-            refusal.problem.into()
+    call.finish(call.pass(None, None).await)
+}
+
+/// Goes on with a call whose object gave no plain answer: `status` is one of
+/// `object.rs`, or 0 where it gave none at all.
+async fn settle(pending: PendingCall, status: u16, said: String) -> Reply {
+    let Some(config) = Config::known() else {
+        return Fault::because("a call without a deployment", said).into();
+    };
+    let (source, request) = (pending.source(), pending.request());
+    let context: Context = pending.context().unchecked_into();
+    let url = format!("{}&wait={}&waited=0", pending.url(), pending.wait());
+    let Some(LockCall { caller, verb }) = LockCall::from_url(&url) else {
+        return Fault::because("a call that can't be read", url.len()).into();
+    };
+    let call = Call {
+        config: &config,
+        context: &context,
+        request: &request,
+        id: caller.request,
+        source: &source,
+        verb: match verb {
+            Verb::Acquire { .. } => route::Verb::Acquire,
+            _ => route::Verb::Renew(""),
+        },
+    };
+    let end = match status {
+        DEAD_KEY => {
+            forward::remember_dead(caller.key);
+            Err(dead(caller.key))
         }
-    }
+        STALE_POLICY if pending.decisions() < MOST_DECISIONS => {
+            match policy::learn(&source, &said) {
+                Ok(()) => call.pass(Some(verb), Some(&pending)).await,
+                Err(fault) => Err(fault.into()),
+            }
+        }
+        _ => Err(Fault::because("a lock call failed", said).into()),
+    };
+    call.finish(end)
+}
+
+type Settle = Closure<dyn Fn(PendingCall, u16, String) -> Promise>;
+
+thread_local! {
+    /// One for the isolate: a closure for each call would leak with it.
+    static SETTLE: Settle = Closure::new(|pending: PendingCall, status, said| {
+        let id = pending.id().parse().unwrap_or(RequestId(0));
+        future_to_promise(async move { settle(pending, status, said).await.into_js(id) })
+    });
 }
 
 impl Call<'_> {
@@ -67,6 +117,16 @@ impl Call<'_> {
     pub fn refuse_unread(&self) -> Reply {
         self.note(None, Outcome::PayloadTooLarge);
         Problem::payload_too_large().into()
+    }
+
+    fn finish(&self, end: Result<Reply, End>) -> Reply {
+        match end {
+            Ok(reply) | Err(End::Settled(reply)) => reply,
+            Err(End::Refused(refusal, key)) => {
+                self.note(key, refusal.outcome);
+                refusal.problem.into()
+            }
+        }
     }
 
     /// Has a refused acquire logged.
@@ -88,18 +148,15 @@ impl Call<'_> {
         Some(address.to_string().into_boxed_str())
     }
 
-    async fn pass(&self) -> Result<Reply, End> {
-        let key = door::access_key(self.config, self.request, self.source);
-        let (carrier, key) = key.map_err(|problem| match problem.kind {
-            Kind::Unauthorized => End::Refused(Refusal::unauthorized(problem), None),
-            // Keys can't be checked at all.
-            _ => End::Settled(problem.into()),
-        })?;
-        if forward::is_known_dead(key) {
-            return Err(dead(key));
-        }
-        let mut read: Option<Verb> = None;
+    /// Passes the checks and sends the call off. `read` is what it asks for where
+    /// that was read before, `pending` the call that goes on.
+    async fn pass(
+        &self,
+        mut read: Option<Verb>,
+        pending: Option<&PendingCall>,
+    ) -> Result<Reply, End> {
         for _ in 0..MOST_DECISIONS {
+            let (carrier, key) = self.shown()?;
             let known = policy::of(self.source);
             if let Some(known) = &known
                 && let Err(refusal) = self.check(carrier, known).await
@@ -112,27 +169,56 @@ impl Call<'_> {
                 continue;
             }
             let caller = self.caller(carrier, key, known.as_ref());
-            let verb = match read.take() {
-                Some(verb) => verb,
-                None => match self.read(key).await {
-                    Ok(verb) => verb,
+            if read.is_none() {
+                let started = js::now();
+                match self.read(key).await {
+                    Ok(verb) => read = Some(verb),
                     Err((problem, outcome)) => {
                         self.refuse_body(caller, problem, outcome).await?;
                         continue;
                     }
-                },
-            };
-            read = Some(verb.clone());
-            match forward::lock(self.config, self.source, LockCall { caller, verb }).await? {
-                Verdict::Answered(response) => {
-                    log::is_present(self.source);
-                    return Ok(Reply::Passed(response));
                 }
-                Verdict::Unauthorized => return Err(dead(key)),
-                Verdict::StalePolicy(said) => policy::learn(self.source, &said)?,
+                if js::now().since(started) >= SLOW_BODY {
+                    continue;
+                }
             }
+            let Some(verb) = read.take() else { continue };
+            return Ok(self.send(&LockCall { caller, verb }, pending));
         }
         Err(Fault::because("a policy changed too often", self.source).into())
+    }
+
+    /// Who calls, by the key that is shown.
+    fn shown(&self) -> Result<(Carrier, KeyId), End> {
+        let shown = door::access_key(self.config, self.request, self.source);
+        let (carrier, key) = shown.map_err(|problem| match problem.kind {
+            Kind::Unauthorized => End::Refused(Refusal::unauthorized(problem), None),
+            // Keys can't be checked at all.
+            _ => End::Settled(problem.into()),
+        })?;
+        if forward::is_known_dead(key) {
+            return Err(dead(key));
+        }
+        // Only for a source that is there was a key ever signed.
+        log::is_present(self.source);
+        Ok((carrier, key))
+    }
+
+    fn send(&self, call: &LockCall, pending: Option<&PendingCall>) -> Reply {
+        SETTLE.with(|settle| {
+            let settle = settle.as_ref().unchecked_ref();
+            Reply::Promised(match pending {
+                Some(pending) => js::go_on(pending, &call.base_url(), settle),
+                None => forward::lock(
+                    self.config,
+                    self.source,
+                    call,
+                    self.request,
+                    self.context,
+                    settle,
+                ),
+            })
+        })
     }
 
     fn caller(&self, carrier: Carrier, key: KeyId, known: Option<&Known>) -> Caller {
@@ -152,7 +238,7 @@ impl Call<'_> {
     async fn read_policy_again(&self, caller: Caller) -> Result<(), End> {
         let key = caller.key;
         let verb = Verb::Check { refused: None };
-        match forward::lock(self.config, self.source, LockCall { caller, verb }).await? {
+        match forward::check(self.config, self.source, &LockCall { caller, verb }).await? {
             Verdict::StalePolicy(said) => Ok(policy::learn(self.source, &said)?),
             Verdict::Unauthorized => Err(dead(key)),
             // Nothing is asked of callers any more.
@@ -178,7 +264,7 @@ impl Call<'_> {
             ip: self.ip(),
         });
         let verb = Verb::Check { refused };
-        match forward::lock(self.config, self.source, LockCall { caller, verb }).await? {
+        match forward::check(self.config, self.source, &LockCall { caller, verb }).await? {
             Verdict::StalePolicy(said) => Ok(policy::learn(self.source, &said)?),
             Verdict::Unauthorized => Err(dead(key)),
             Verdict::Answered(response) if response.ok() => Err(End::Settled(problem.into())),

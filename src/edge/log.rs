@@ -10,10 +10,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::time::Duration;
 
-use worker::{Context, Delay};
+use wasm_bindgen::JsValue;
+use wasm_bindgen_futures::future_to_promise;
+use worker::Delay;
 
 use super::config::Config;
-use super::{forward, js};
+use super::js::Context;
+use super::{Fault, forward, js};
 use crate::governor::command::{Outcome, TurnedAway};
 use crate::governor::ids::RequestId;
 use crate::governor::time::{Millis, Span};
@@ -21,6 +24,8 @@ use crate::protocol::log::Batch;
 
 /// How long refusals are gathered.
 const GATHER: Duration = Duration::from_millis(500);
+/// A batch that wasn't sent by then won't be.
+const OVERDUE: Span = Span::from_seconds(2);
 /// Entries of a batch, for callers with and without a validly signed key each.
 const MOST_ENTRIES: usize = 16;
 /// Sources with a batch under way that are not known to exist.
@@ -28,10 +33,11 @@ const MOST_UNKNOWN: usize = 16;
 /// Sources that an isolate knows to exist, or not to.
 const MOST_NAMES: usize = 4096;
 /// For how long a name counts as no source.
-const ABSENT_FOR: Span = Span::from_seconds(10);
+const ABSENT_FOR: Span = Span::from_seconds(2);
 
 #[derive(Default)]
 struct Gathered {
+    since: Millis,
     /// Callers with a validly signed key, and without.
     known: Class,
     unknown: Class,
@@ -73,26 +79,46 @@ pub fn note(config: &Rc<Config>, context: &Context, source: &str, one: TurnedAwa
     let is_first = LOG.with_borrow_mut(|log| log.gather(source, one));
     if is_first {
         let (config, source) = (Rc::clone(config), source.to_owned());
-        context.wait_until(async move {
+        let sending = future_to_promise(async move {
             Delay::from(GATHER).await;
             send(&config, &source).await;
+            Ok(JsValue::UNDEFINED)
         });
+        if let Err(error) = context.wait_until(&sending) {
+            Fault::because("a batch of refusals may get lost", error);
+        }
     }
 }
 
 impl Log {
+    fn forget(&mut self, source: &str) {
+        if self.absent.len() >= MOST_NAMES {
+            self.absent.pop_first();
+        }
+        self.present.remove(source);
+        self.absent.insert(source.to_owned(), js::now());
+    }
+
     /// True if this is the first of a batch.
     fn gather(&mut self, source: &str, one: TurnedAway) -> bool {
         let absent = self.absent.get(source);
         if absent.is_some_and(|at| js::now().since(*at) < ABSENT_FOR) {
             return false;
         }
-        let is_first = !self.gathered.contains_key(source);
+        let now = js::now();
+        // A batch whose sender was cut off is taken over.
+        let is_first = self
+            .gathered
+            .get(source)
+            .is_none_or(|gathered| now.since(gathered.since) > OVERDUE);
         let strangers = self.gathered.len() >= MOST_UNKNOWN;
         if is_first && strangers && !self.present.contains(source) {
             return false;
         }
         let gathered = self.gathered.entry(source.to_owned()).or_default();
+        if is_first {
+            gathered.since = now;
+        }
         let class = if one.key.is_some() {
             &mut gathered.known
         } else {
@@ -130,22 +156,25 @@ impl Class {
 
 async fn send(config: &Config, source: &str) {
     let gathered = LOG.with_borrow_mut(|log| log.gathered.remove(source));
-    let Some(Gathered { known, unknown }) = gathered else {
+    let Some(Gathered { known, unknown, .. }) = gathered else {
         return;
     };
     let now = js::now();
     let mut entries = known.into_entries(now);
     entries.extend(unknown.into_entries(now));
-    let url = Batch(entries).to_url();
-    match forward::batch(config, source, &url).await {
+    // An object that is only looked at leaves a trace, so the directory is asked.
+    let is_known = LOG.with_borrow(|log| log.present.contains(source));
+    let is_there = if is_known {
+        forward::batch(config, source, &Batch(entries).to_url()).await
+    } else {
+        match forward::is_listed(config, source).await {
+            Ok(true) => forward::batch(config, source, &Batch(entries).to_url()).await,
+            other => other,
+        }
+    };
+    match is_there {
         Ok(true) => is_present(source),
-        Ok(false) => LOG.with_borrow_mut(|log| {
-            if log.absent.len() >= MOST_NAMES {
-                log.absent.pop_first();
-            }
-            log.present.remove(source);
-            log.absent.insert(source.to_owned(), js::now());
-        }),
+        Ok(false) => LOG.with_borrow_mut(|log| log.forget(source)),
         // Logged where it arose; these entries are lost, the calls were not.
         Err(_) => {}
     }

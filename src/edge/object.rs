@@ -16,7 +16,7 @@ use worker::Env;
 use super::js::{self, Namespace, ObjectContext};
 use super::turn::{Object, Source};
 use super::{Fault, operate, policy};
-use crate::governor::command::{Acquire, Answer, Command, Reply, TurnedAway};
+use crate::governor::command::{Acquire, Answer, Command, Outcome, Reply, TurnedAway};
 use crate::governor::ids::{AttemptId, RequestId, SlotSecret};
 use crate::governor::time::{Millis, Span};
 use crate::protocol::control::ControlCall;
@@ -124,12 +124,37 @@ fn lock(object: &Object, call: LockCall) -> Result<Come, Fault> {
                 return Ok(Come::StalePolicy(policy::said(version, policy)));
             }
             if !policy.carries(call.caller.carrier) {
+                if let Verb::Acquire { ip, .. } = call.verb {
+                    log(object, source, now, &call.caller, Outcome::Unauthorized, ip)?;
+                }
                 return Ok(Come::Answer(Problem::bad_access_key().into_answer()));
             }
             serve_verb(object, source, now, &call.caller, call.verb)
         }
         _ => Ok(Come::DeadKey),
     })
+}
+
+/// Takes an acquire that is refused into the log.
+fn log(
+    object: &Object,
+    source: &mut Source,
+    now: Millis,
+    caller: &Caller,
+    outcome: Outcome,
+    ip: Option<Box<str>>,
+) -> Result<(), Fault> {
+    let one = TurnedAway {
+        request: caller.request,
+        key: Some(caller.key),
+        ip,
+        outcome,
+        ago: Span::ZERO,
+    };
+    let command = Command::TurnedAway(vec![one]);
+    object
+        .apply(source, now, command, |_| Vec::new())
+        .map(|_| ())
 }
 
 fn serve_verb(
@@ -143,15 +168,7 @@ fn serve_verb(
     let (attempt, command) = match verb {
         Verb::Check { refused } => {
             if let Some(Refused { outcome, ip }) = refused {
-                let key = Some(caller.key);
-                let one = TurnedAway {
-                    request: id,
-                    key,
-                    ip,
-                    outcome,
-                    ago: Span::ZERO,
-                };
-                object.apply(source, now, Command::TurnedAway(vec![one]), |_| Vec::new())?;
+                log(object, source, now, caller, outcome, ip)?;
             }
             return Ok(Come::Answer(HttpAnswer::json(200, &json!({}))));
         }

@@ -26,6 +26,9 @@ pub enum DirectoryCall {
     Remove {
         source: String,
     },
+    Has {
+        source: String,
+    },
     /// Counts only for a source that is registered.
     Push {
         source: String,
@@ -48,6 +51,7 @@ impl DirectoryCall {
                 .put("source", source)
                 .put("createdAt", &created_at.epoch_ms())
                 .put("updatedAt", &updated_at.epoch_ms()),
+            Self::Has { source } => Url::new(BASE, "has").put("source", source),
             Self::Remove { source } => Url::new(BASE, "remove").put("source", source),
             Self::Push { source, summary } => Url::new(BASE, "push")
                 .put("source", source)
@@ -74,6 +78,7 @@ impl DirectoryCall {
                 updated_at: moment("updatedAt")?,
             }),
             "remove" => Some(Self::Remove { source: source()? }),
+            "has" => Some(Self::Has { source: source()? }),
             "push" => Some(Self::Push {
                 source: source()?,
                 summary: Summary {
@@ -113,6 +118,7 @@ mod tests {
                 updated_at: at(2),
             },
             DirectoryCall::Remove { source: source() },
+            DirectoryCall::Has { source: source() },
             DirectoryCall::Push {
                 source: source(),
                 summary,

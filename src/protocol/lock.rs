@@ -56,6 +56,26 @@ pub struct Refused {
 
 impl LockCall {
     pub fn to_url(&self) -> String {
+        let (wait, waited) = self.times();
+        format!(
+            "{}&wait={}&waited={}",
+            self.base_url(),
+            wait.ms(),
+            waited.ms()
+        )
+    }
+
+    /// How long an acquire is ready to queue, and has queued before it was
+    /// carried over; zero for what never queues.
+    pub fn times(&self) -> (Span, Span) {
+        match self.verb {
+            Verb::Acquire { wait, waited, .. } => (wait, waited),
+            _ => (Span::ZERO, Span::ZERO),
+        }
+    }
+
+    /// The URL without the two times, which whoever calls appends.
+    pub fn base_url(&self) -> String {
         let path = match self.verb {
             Verb::Acquire { .. } => "acquire",
             Verb::Renew { .. } => "renew",
@@ -69,16 +89,9 @@ impl LockCall {
             .put("carrier", &carrier_word(caller.carrier))
             .put_some("policy", caller.policy.as_ref());
         let url = match &self.verb {
-            Verb::Acquire {
-                attempt,
-                ip,
-                wait,
-                waited,
-            } => url
-                .put("attempt", attempt)
-                .put("wait", &wait.ms())
-                .put("waited", &waited.ms())
-                .put_some("ip", ip.as_ref()),
+            Verb::Acquire { attempt, ip, .. } => {
+                url.put("attempt", attempt).put_some("ip", ip.as_ref())
+            }
             Verb::Renew { slot } => url.put_some("slot", slot.as_ref()),
             Verb::Release { slot, report } => url
                 .put_some("slot", slot.as_ref())
@@ -220,7 +233,7 @@ mod tests {
         assert_eq!(
             round_trip(verb),
             "http://source/v1/lock/acquire?request=00000000000000000000000000000001&key=0000000000000002\
-             &carrier=swarmvia&attempt=00000000000000000000000000000009&wait=5&waited=0&ip=127.0.0.1"
+             &carrier=swarmvia&attempt=00000000000000000000000000000009&ip=127.0.0.1&wait=5&waited=0"
         );
     }
 

@@ -96,7 +96,6 @@ impl<'a> Target<'a> {
             Some(at) => rest.split_at(at),
             None => (rest, "/"),
         };
-        let authority = authority.rsplit('@').next().unwrap_or(authority);
         let host = match authority.rsplit_once(':') {
             Some((host, port)) if port.bytes().all(|b| b.is_ascii_digit()) => host,
             _ => authority,

@@ -1,0 +1,86 @@
+// Calls a source's object until it answers, for one lock call.
+//
+// JavaScript, since nothing of Rust may stand while a caller waits: when the caller leaves, the runtime drops
+// what waits without a word, and memory of the wasm would never come back. What is here is freed with the
+// request. It decides nothing: whatever is no plain answer goes to `settle`, which is Rust again.
+
+/** How long an object may take beyond the time that the caller queues. */
+const PATIENCE_MS = 10_000;
+/** Calls in a row that may fail. */
+const MOST_TRIES = 6;
+/** The pause before the second of them; it doubles with each. */
+const FIRST_PAUSE_MS = 20;
+/** A waiting call that stood this long before it failed starts the count anew. */
+const QUIET_MS = 1_000;
+/** Statuses from here on are between Worker and object (edge/object.rs). This one says: call again. */
+const INTERNAL = 590;
+const AGAIN = 599;
+
+/**
+ * `call` has: `namespace`, `source`, `url` (without the waiting time), `wait` (ms), `started` (ms), `carried`
+ * (whether it queued before), and whatever else `settle` wants back.
+ */
+async function callObject(call, settle) {
+  let tries = 0;
+  let pause = FIRST_PAUSE_MS;
+  while (tries < MOST_TRIES) {
+    const triedAt = Date.now();
+    const gone = call.carried ? Math.max(1, triedAt - call.started) : 0;
+    const left = Math.max(0, call.wait - gone);
+    const answer = await once(call, `${call.url}&wait=${left}&waited=${gone}`, left + PATIENCE_MS);
+    if (answer.response) {
+      const { response } = answer;
+      if (response.status < INTERNAL) return response;
+      if (response.status !== AGAIN) return settle(call, response.status, await response.text());
+    } else if (answer.isFinal) {
+      return settle(call, 0, answer.why);
+    }
+    call.carried = call.wait > 0;
+    if (left > 0 && Date.now() - triedAt >= QUIET_MS) {
+      // It waited well until the object was reset: earlier failures are another matter.
+      tries = 0;
+      pause = FIRST_PAUSE_MS;
+    } else {
+      tries += 1;
+      await new Promise((resolve) => setTimeout(resolve, pause / 2 + Math.random() * pause));
+      pause *= 2;
+    }
+  }
+  return settle(call, 0, "an object kept failing");
+}
+
+/** One call with a deadline. An overloaded object is left alone; other failures are worth another try. */
+async function once(call, url, deadline) {
+  let timer;
+  const late = new Promise((resolve) => {
+    timer = setTimeout(resolve, deadline, { isFinal: true, why: "an object did not answer" });
+  });
+  try {
+    // A new stub for each call: one that has failed stays broken.
+    const fetched = call.namespace.getByName(call.source).fetch(url);
+    return await Promise.race([fetched.then((response) => ({ response })), late]);
+  } catch (error) {
+    console.error(`a call to an object failed: ${error}`);
+    return { isFinal: error?.overloaded === true, why: "an object is overloaded" };
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Begins a call; `request`, `context` and `id` are for `settle`. */
+export function begin(namespace, source, url, wait, request, context, id, settle) {
+  const call = { namespace, source, url, wait, request, context, id, started: Date.now(), carried: false, decisions: 0 };
+  return callObject(call, settle);
+}
+
+/** Goes on with a call that was decided anew. */
+export function goOn(call, url, settle) {
+  call.url = url;
+  call.decisions += 1;
+  return callObject(call, settle);
+}
+
+/** Holds an answer back. */
+export function later(response, ms) {
+  return new Promise((resolve) => setTimeout(resolve, ms, response));
+}

@@ -1,6 +1,7 @@
 //! The queue.
 
-use swarmvia_locks::governor::command::{Acquire, Command, Refusal, Reply, Verdict};
+use swarmvia_locks::governor::Step;
+use swarmvia_locks::governor::command::{Acquire, Command, Effect, Refusal, Reply, Verdict};
 use swarmvia_locks::governor::ids::SlotId;
 
 use crate::support::{START, Shell, THIRTY_YEARS, call, limit, ms, throttled_for};
@@ -188,4 +189,25 @@ fn each_caller_of_a_place_waits_its_own_time() {
     );
     shell.step(Command::Tick);
     assert_eq!(shell.answers.len(), 2);
+}
+
+/// Deleting a source answers its waiters (inngest 4060): none of them with a
+/// slot that ends with it.
+#[test]
+fn nobody_is_granted_a_slot_of_a_source_that_ends() {
+    let mut shell = Shell::new(limit(1));
+    shell.take(call(1));
+    shell.queue(2, ms(60_000));
+    // The lease ends, and the waiter's time with it, in the step that deletes.
+    let at = shell.clock.plus(ms(30_000));
+    let ticked = shell.governor.clone().apply(at, Command::Tick);
+    assert!(grants(&ticked), "the lease is over by then");
+    let step = shell.governor.clone().apply(at, Command::Close);
+    assert!(!grants(&step));
+}
+
+fn grants(step: &Step) -> bool {
+    step.effects.iter().any(|effect| {
+        matches!(effect, Effect::Answer { answer, .. } if matches!(answer.verdict, Verdict::Granted(_)))
+    })
 }

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { serve } from "./support.mjs";
+import { serve, sleep } from "./support.mjs";
 
 let server;
 let source;
@@ -135,4 +135,15 @@ test("calls on one connection are answered one after another", async () => {
   const answer = await server.raw(`${text}\r\n${text}\r\n${text}Connection: close\r\n\r\n`).answer;
   assert.equal(answer.match(/HTTP\/1\.1 200/g)?.length, 3);
   assert.equal(new Set(answer.match(/"slotId":"[^"]+"/g)).size, 3);
+});
+
+test("a key that expires while the body trickles in gets no slot", async () => {
+  const minted = await server.admin("POST", `/pools/${source.name}/keys`, { ttlMs: 1000 });
+  const before = await held();
+  const head = [ACQUIRE, "Host: 127.0.0.1", `X-Swarmvia-Key: ${minted.body.accessKey}`, "Connection: close", "Content-Length: 2"];
+  const call = server.raw(`${head.join("\r\n")}\r\n\r\n{`);
+  await sleep(1500);
+  call.socket.write("}");
+  assert.equal(parse(await call.answer).status, 401);
+  assert.equal(await held(), before);
 });

@@ -64,3 +64,10 @@ test("it takes no place in the queue", async () => {
   granted(await answer);
   expect(await stateOf(source)).toMatchObject({ inUse: 1, queueDepth: 0 });
 });
+
+test("with a queue of no places nobody waits, however the clock ticks meanwhile", async () => {
+  const source = await createSource({ concurrency: { limit: 1 }, queue: { maxDepth: 0 } });
+  await grant(source);
+  const answers = await Promise.all(Array.from({ length: 400 }, () => acquire(source, { waitMs: 60 })));
+  for (const answer of answers) expectError(answer, 429, "too_many_requests", { reason: "queue_full" });
+});

@@ -22,7 +22,7 @@ use crate::protocol::directory::DirectoryCall;
 use crate::wire::answer::HttpAnswer;
 use crate::wire::paging::{Page, going_on};
 use crate::wire::problem::{Kind, Problem};
-use crate::wire::route::{Control, is_source_name};
+use crate::wire::route::{Control, SourceName};
 
 /// How long a key lives unless the operator says.
 const KEY_TTL: Span = Span::from_seconds(3600);
@@ -160,7 +160,7 @@ impl Operator<'_> {
             return Err(problem);
         }
         // Nothing at all would put every setting back to its default.
-        if body.trim_ascii().is_empty() {
+        if matches!(body.trim_ascii(), b"" | b"null") {
             let message = "The body must be the settings as a JSON object; {} for all defaults.";
             return Err(FieldError::new("", message).into());
         }
@@ -212,16 +212,10 @@ impl Operator<'_> {
 
     async fn list_sources(&self, query: &str) -> Result<Reply, Problem> {
         let page = Page::parse(query)?;
-        // What is no name comes before or after the names, by its bytes; only a
-        // name may go on.
-        let after = if is_source_name(page.after) {
-            page.after
-        } else {
-            ""
-        };
+        let after: Option<SourceName> = going_on("after", page.after)?;
         let call = DirectoryCall::List {
             limit: page.limit,
-            after: after.to_owned(),
+            after: after.map_or_else(String::new, |name| name.0),
         };
         let response = self.tell_directory(&call).await?;
         let list = forward::text_of(&response).await?;

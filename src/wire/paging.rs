@@ -16,10 +16,10 @@ const MOST: u32 = 1000;
 pub struct Page<'a> {
     /// 1 to 1,000.
     pub limit: u32,
-    /// The name of the last entry of the page before; empty: from the start.
-    pub after: &'a str,
+    /// What the page before called its next; `None`: from the start.
+    pub after: Option<&'a str>,
     /// The same in lists that have the newest first.
-    pub before: &'a str,
+    pub before: Option<&'a str>,
 }
 
 impl<'a> Page<'a> {
@@ -30,14 +30,14 @@ impl<'a> Page<'a> {
     pub fn parse(query: &'a str) -> Result<Self, FieldError> {
         let mut page = Self {
             limit: USUAL,
-            after: "",
-            before: "",
+            after: None,
+            before: None,
         };
         for (name, value) in pairs(query) {
             match name {
                 "limit" => page.limit = limit(value)?,
-                "after" => page.after = value,
-                "before" => page.before = value,
+                "after" => page.after = Some(value),
+                "before" => page.before = Some(value),
                 _ => {}
             }
         }
@@ -73,14 +73,17 @@ impl FromStr for Cursor {
     }
 }
 
-/// Reads what a page goes on from; empty: from the start.
+/// Reads what a page goes on from.
 ///
 /// # Errors
 /// If it is nothing that a list of this kind gives out.
-pub fn going_on<T: FromStr>(name: &'static str, value: &str) -> Result<Option<T>, FieldError> {
-    if value.is_empty() {
+pub fn going_on<T: FromStr>(
+    name: &'static str,
+    value: Option<&str>,
+) -> Result<Option<T>, FieldError> {
+    let Some(value) = value else {
         return Ok(None);
-    }
+    };
     value.parse().map(Some).map_err(|_| {
         let message = format!("{name} must be what `next` of the page before said.");
         FieldError::new(name, message)
@@ -111,13 +114,16 @@ mod tests {
     #[test]
     fn a_log_goes_on_from_a_cursor_or_a_moment() {
         let cursor = Cursor { at: 17, ordinal: 4 };
-        assert_eq!(going_on("before", &cursor.to_string()), Ok(Some(cursor)));
+        assert_eq!(
+            going_on("before", Some(&cursor.to_string())),
+            Ok(Some(cursor))
+        );
         let moment = Cursor { at: 17, ordinal: 0 };
-        assert_eq!(going_on("before", "17"), Ok(Some(moment)));
-        assert_eq!(going_on::<Cursor>("before", ""), Ok(None));
-        for bad in ["x", "-", "1-", "-1", "1-2-3"] {
+        assert_eq!(going_on("before", Some("17")), Ok(Some(moment)));
+        assert_eq!(going_on::<Cursor>("before", None), Ok(None));
+        for bad in ["", "x", "-", "1-", "-1", "1-2-3"] {
             assert_eq!(
-                going_on::<Cursor>("before", bad).unwrap_err().field,
+                going_on::<Cursor>("before", Some(bad)).unwrap_err().field,
                 "before",
                 "{bad}"
             );
@@ -130,16 +136,16 @@ mod tests {
             Page::parse(""),
             Ok(Page {
                 limit: 100,
-                after: "",
-                before: "",
+                after: None,
+                before: None,
             })
         );
         assert_eq!(
             Page::parse("limit=7&x&after=ab"),
             Ok(Page {
                 limit: 7,
-                after: "ab",
-                before: "",
+                after: Some("ab"),
+                before: None,
             })
         );
         for bad in ["limit=0", "limit=1001", "limit=", "limit=x", "limit=-1"] {

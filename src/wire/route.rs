@@ -3,7 +3,10 @@
 //! Paths are matched as they came: a percent-encoded name is no name. Nothing
 //! here looks at credentials or bodies.
 
+use std::str::FromStr;
+
 use super::problem::Problem;
+use crate::governor::ids::NotAnId;
 
 /// Which hosts carry the API, and under which domain sources have their own.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -112,6 +115,22 @@ pub fn is_source_name(name: &str) -> bool {
     bytes.len() <= 63
         && ends.is_some_and(|(first, last)| inner(*first) && inner(*last))
         && bytes.iter().all(|b| inner(*b) || *b == b'-')
+}
+
+/// The name of a source, on its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceName(pub String);
+
+impl FromStr for SourceName {
+    type Err = NotAnId;
+
+    fn from_str(text: &str) -> Result<Self, NotAnId> {
+        if is_source_name(text) {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(NotAnId)
+        }
+    }
 }
 
 /// Finds the route of a request.

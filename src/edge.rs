@@ -155,6 +155,7 @@ async fn serve(config: &Rc<Config>, context: &Context, request: &Request, id: Re
             headers: Vec::new(),
             body: include_str!(concat!(env!("OUT_DIR"), "/openapi.json")).into(),
         }),
+        Route::Refresh { source } => control::refresh(request, id, source),
         Route::Control(control) => control::serve(config, request, id, control, target.query).await,
     }
 }

@@ -11,4 +11,4 @@ pub mod request;
 pub mod route;
 
 /// The most bytes of a body that is read.
-pub const MOST_BODY_BYTES: u64 = 64 * 1024;
+pub const MOST_BODY_BYTES: u32 = 64 * 1024;

@@ -6,7 +6,11 @@
 
 use std::rc::Rc;
 
+use js_sys::Promise;
 use serde_json::{Value, json};
+use wasm_bindgen::prelude::Closure;
+use wasm_bindgen::{JsCast as _, JsValue};
+use wasm_bindgen_futures::future_to_promise;
 use web_sys::{Request, Response};
 
 use super::config::Config;
@@ -19,6 +23,7 @@ use crate::governor::settings::Settings;
 use crate::governor::time::{Millis, Span};
 use crate::protocol::control::{Action, Condition, ControlCall};
 use crate::protocol::directory::DirectoryCall;
+use crate::wire::MOST_BODY_BYTES;
 use crate::wire::answer::HttpAnswer;
 use crate::wire::paging::{Page, going_on};
 use crate::wire::problem::{Kind, Problem};
@@ -50,9 +55,7 @@ pub async fn serve(
     control: Control<'_>,
     query: &str,
 ) -> Reply {
-    if !matches!(control, Control::RefreshKey(_))
-        && let Err(reply) = door::admin(config, request)
-    {
+    if let Err(reply) = door::admin(config, request) {
         return reply;
     }
     let body = match door::read_body(request).await {
@@ -90,7 +93,6 @@ pub async fn serve(
             });
             operator.pass(source, page).await
         }
-        Control::RefreshKey(source) => operator.refresh(source, &body).await,
         Control::ReadLog(source) => {
             let page = Page::parse(query).and_then(|page| {
                 let before = going_on("before", page.before)?;
@@ -113,6 +115,33 @@ pub async fn serve(
         },
     };
     done.unwrap_or_else(Reply::from)
+}
+
+/// A refresh shows its credential in the body: until that is there, nothing of
+/// Rust stands.
+pub fn refresh(request: &Request, id: RequestId, source: &str) -> Reply {
+    REFRESH.with(|settle| {
+        let settle = settle.as_ref().unchecked_ref();
+        let id = id.to_string();
+        Reply::Promised(js::read_then(request, MOST_BODY_BYTES, source, &id, settle))
+    })
+}
+
+type Refreshing = Closure<dyn Fn(Request, String, String, JsValue) -> Promise>;
+
+thread_local! {
+    /// One for the isolate: a closure for each call would leak with it.
+    static REFRESH: Refreshing = Closure::new(|request: Request, source: String, id: String, body| {
+        let id = id.parse().unwrap_or(RequestId(0));
+        future_to_promise(async move {
+            let Some(config) = Config::known() else {
+                return Reply::from(Fault::because("a call without a deployment", id)).into_js(id);
+            };
+            let operator = Operator { config: &config, request: &request, id };
+            let done = operator.refresh(&source, door::body_of(body)).await;
+            done.unwrap_or_else(Reply::from).into_js(id)
+        })
+    });
 }
 
 fn unknown(what: &str) -> Problem {
@@ -245,9 +274,14 @@ impl Operator<'_> {
         self.hand_out(signing, source, key, secret, response).await
     }
 
-    async fn refresh(&self, source: &str, body: &[u8]) -> Result<Reply, Problem> {
+    async fn refresh(
+        &self,
+        source: &str,
+        body: Result<Vec<u8>, Problem>,
+    ) -> Result<Reply, Problem> {
         let signing = self.config.signing()?;
-        let fields = Fields::of_body(body)?;
+        let body = body?;
+        let fields = Fields::of_body(&body)?;
         let token = fields.text("refreshToken", 1, MOST_TOKEN_CHARS)?;
         fields.no_others()?;
         let token = token.ok_or_else(|| {

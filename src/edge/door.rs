@@ -7,7 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 use js_sys::Uint8Array;
 use wasm_bindgen::{JsCast as _, JsValue};
 use wasm_bindgen_futures::JsFuture;
-use web_sys::{ReadableStreamDefaultReader, Request};
+use web_sys::Request;
 
 use super::config::Config;
 use super::{Reply, js};
@@ -25,7 +25,7 @@ pub fn header(request: &Request, name: &str) -> Option<String> {
 /// Whether the declared length is over the bound: refused before anything is
 /// read.
 pub fn declares_too_much(request: &Request) -> bool {
-    declared_length(request).is_some_and(|length| length > MOST_BODY_BYTES)
+    declared_length(request).is_some_and(|length| length > u64::from(MOST_BODY_BYTES))
 }
 
 fn declared_length(request: &Request) -> Option<u64> {
@@ -97,24 +97,24 @@ pub fn address(config: &Config, request: &Request) -> Option<IpAddr> {
 /// # Errors
 /// 413 as soon as more has come; 400 if it can't be read to its end.
 pub async fn read_body(request: &Request) -> Result<Vec<u8>, Problem> {
-    let Some(stream) = request.body() else {
+    if request.body().is_none() {
         return Ok(Vec::new());
-    };
-    let reader: ReadableStreamDefaultReader = stream.get_reader().unchecked_into();
-    let mut body = Vec::new();
-    loop {
-        let read = JsFuture::from(reader.read()).await;
-        let chunk = read.map_err(|_| broken_body())?;
-        if js::property(&chunk, "done").is_truthy() {
-            return Ok(body);
+    }
+    let read = JsFuture::from(js::read_body(request, MOST_BODY_BYTES)).await;
+    body_of(read.map_err(|_| broken_body())?)
+}
+
+/// What reading came to.
+///
+/// # Errors
+/// 413 if more came than may; 400 if it can't be read to its end.
+pub fn body_of(read: JsValue) -> Result<Vec<u8>, Problem> {
+    match read.dyn_into::<Uint8Array>() {
+        Ok(bytes) => Ok(bytes.to_vec()),
+        Err(why) if why.as_string().as_deref() == Some("large") => {
+            Err(Problem::payload_too_large())
         }
-        let bytes: JsValue = js::property(&chunk, "value");
-        let bytes: Uint8Array = bytes.dyn_into().map_err(|_| broken_body())?;
-        let total = (body.len() as u64).saturating_add(u64::from(bytes.length()));
-        if total > MOST_BODY_BYTES {
-            return Err(Problem::payload_too_large());
-        }
-        body.extend(bytes.to_vec());
+        Err(_) => Err(broken_body()),
     }
 }
 

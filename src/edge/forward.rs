@@ -4,7 +4,7 @@
 //! have been delivered is only repeated where that can't do harm: an acquire
 //! carries its attempt, renew and release are repeatable by nature. Queued
 //! callers of an object that was reset are carried over within their waiting
-//! time (`call.js`). The waiting call is a plain `fetch`, never inside
+//! time (`waits.js`). The waiting call is a plain `fetch`, never inside
 //! `waitUntil`, so that the object learns when the caller leaves.
 
 use std::cell::RefCell;

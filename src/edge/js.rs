@@ -94,9 +94,9 @@ extern "C" {
     pub fn clear_timeout(handle: &JsValue);
 }
 
-#[wasm_bindgen(module = "/src/edge/call.js")]
+#[wasm_bindgen(module = "/src/edge/waits.js")]
 extern "C" {
-    /// A lock call on its way to its object; see `call.js`.
+    /// A lock call on its way to its object; see `waits.js`.
     pub type PendingCall;
 
     #[wasm_bindgen(method, getter)]
@@ -129,6 +129,18 @@ extern "C" {
 
     #[wasm_bindgen(js_name = goOn)]
     pub fn go_on(call: &PendingCall, url: &str, settle: &js_sys::Function) -> Promise;
+
+    #[wasm_bindgen(js_name = readBody)]
+    pub fn read_body(request: &web_sys::Request, most: u32) -> Promise;
+
+    #[wasm_bindgen(js_name = readThen)]
+    pub fn read_then(
+        request: &web_sys::Request,
+        most: u32,
+        source: &str,
+        id: &str,
+        settle: &js_sys::Function,
+    ) -> Promise;
 
     /// Holds an answer back for `ms`.
     pub fn later(response: &Response, ms: f64) -> Promise;

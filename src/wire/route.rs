@@ -42,7 +42,14 @@ impl Hosts {
 /// What a request means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Route<'a> {
-    Lock { source: &'a str, verb: Verb<'a> },
+    Lock {
+        source: &'a str,
+        verb: Verb<'a>,
+    },
+    /// A refresh token is traded in: the one route whose credential is its body.
+    Refresh {
+        source: &'a str,
+    },
     Control(Control<'a>),
     Health,
     OpenApi,
@@ -64,18 +71,10 @@ pub enum Control<'a> {
     ShowSource(&'a str),
     DeleteSource(&'a str),
     ListSlots(&'a str),
-    ForceRelease {
-        source: &'a str,
-        reference: &'a str,
-    },
+    ForceRelease { source: &'a str, reference: &'a str },
     MintKey(&'a str),
     ListKeys(&'a str),
-    RevokeKey {
-        source: &'a str,
-        key: &'a str,
-    },
-    /// Needs no admin token.
-    RefreshKey(&'a str),
+    RevokeKey { source: &'a str, key: &'a str },
     ReadLog(&'a str),
     ReadAudit(&'a str),
 }
@@ -168,6 +167,7 @@ pub fn route<'a>(hosts: &Hosts, target: &Target<'a>, method: &str) -> Result<Rou
         ["pools", source, "lock", slot, "release"] if !slot.is_empty() => {
             lock(method, source, Verb::Release(slot))
         }
+        ["pools", source, "keys", "refresh"] => only(method, "POST", Route::Refresh { source }),
         ref path => control(path, method).map(Route::Control),
     }
 }
@@ -204,7 +204,6 @@ fn control<'a>(path: &[&'a str], method: &str) -> Result<Control<'a>, Problem> {
             "POST" => Ok(Control::MintKey(source)),
             _ => Err(Problem::method_not_allowed("GET, POST")),
         },
-        ["pools", source, "keys", "refresh"] => only(method, "POST", Control::RefreshKey(source)),
         ["pools", source, "log"] => only(method, "GET", Control::ReadLog(source)),
         ["pools", source, "audit"] => only(method, "GET", Control::ReadAudit(source)),
         ["pools", source, "keys", key] if !key.is_empty() => {

@@ -1,8 +1,8 @@
-// Calls a source's object until it answers, for one lock call.
+// What waits: for a source's object, for a body, for time to pass.
 //
-// JavaScript, since nothing of Rust may stand while a caller waits: when the caller leaves, the runtime drops
-// what waits without a word, and memory of the wasm would never come back. What is here is freed with the
-// request. It decides nothing: whatever is no plain answer goes to `settle`, which is Rust again.
+// JavaScript, since nothing of Rust may stand while a caller who may leave waits: the runtime then drops what
+// waits without a word, and memory of the wasm would never come back. What is here is freed with the request. It
+// decides nothing: whatever is no plain answer goes to `settle`, which is Rust again.
 
 /** How long an object may take beyond the time that the caller queues. */
 const PATIENCE_MS = 10_000;
@@ -83,4 +83,32 @@ export function goOn(call, url, settle) {
 /** Holds an answer back. */
 export function later(response, ms) {
   return new Promise((resolve) => setTimeout(resolve, ms, response));
+}
+
+/** Reads a body: its bytes, or in a word why not: `large` or `broken`. */
+export async function readBody(request, most) {
+  const reader = request.body?.getReader();
+  const chunks = [];
+  let length = 0;
+  try {
+    for (let read; reader && !(read = await reader.read()).done; ) {
+      length += read.value.byteLength;
+      if (length > most) return "large";
+      chunks.push(read.value);
+    }
+  } catch {
+    return "broken";
+  }
+  const bytes = new Uint8Array(length);
+  let at = 0;
+  for (const chunk of chunks) {
+    bytes.set(chunk, at);
+    at += chunk.byteLength;
+  }
+  return bytes;
+}
+
+/** Reads the body of someone who has shown nothing yet, and only then hands the call on. */
+export async function readThen(request, most, source, id, settle) {
+  return settle(request, source, id, await readBody(request, most));
 }

@@ -25,7 +25,7 @@ use crate::protocol::control::{Action, Condition, ControlCall};
 use crate::protocol::directory::DirectoryCall;
 use crate::wire::MOST_BODY_BYTES;
 use crate::wire::answer::HttpAnswer;
-use crate::wire::paging::{Page, going_on};
+use crate::wire::paging::{backwards, forwards};
 use crate::wire::problem::{Kind, Problem};
 use crate::wire::route::{Control, SourceName};
 
@@ -73,45 +73,29 @@ pub async fn serve(
         Control::ShowSource(source) => operator.pass(source, Ok(Action::Show)).await,
         Control::DeleteSource(source) => operator.delete(source).await,
         Control::ListSlots(source) => {
-            let page = Page::parse(query).and_then(|page| {
-                let after = going_on("after", page.after)?;
-                let limit = page.limit;
-                Ok(Action::Slots { limit, after })
-            });
+            let page = forwards(query).map(|(limit, after)| Action::Slots { limit, after });
             operator.pass(source, page).await
         }
         Control::ForceRelease { source, reference } => match reference.parse() {
             Ok(reference) => operator.pass(source, Ok(Action::Force { reference })).await,
-            Err(_) => Err(unknown("slot")),
+            Err(_) => Err(Problem::unknown("slot")),
         },
         Control::MintKey(source) => operator.mint(source, &body).await,
         Control::ListKeys(source) => {
-            let page = Page::parse(query).and_then(|page| {
-                let after = going_on("after", page.after)?;
-                let limit = page.limit;
-                Ok(Action::Keys { limit, after })
-            });
+            let page = forwards(query).map(|(limit, after)| Action::Keys { limit, after });
             operator.pass(source, page).await
         }
         Control::ReadLog(source) => {
-            let page = Page::parse(query).and_then(|page| {
-                let before = going_on("before", page.before)?;
-                let limit = page.limit;
-                Ok(Action::Log { limit, before })
-            });
+            let page = backwards(query).map(|(limit, before)| Action::Log { limit, before });
             operator.pass(source, page).await
         }
         Control::ReadAudit(source) => {
-            let page = Page::parse(query).and_then(|page| {
-                let before = going_on("before", page.before)?;
-                let limit = page.limit;
-                Ok(Action::Audit { limit, before })
-            });
+            let page = backwards(query).map(|(limit, before)| Action::Audit { limit, before });
             operator.pass(source, page).await
         }
         Control::RevokeKey { source, key } => match key.parse() {
             Ok(key) => operator.pass(source, Ok(Action::Revoke { key })).await,
-            Err(_) => Err(unknown("key")),
+            Err(_) => Err(Problem::unknown("key")),
         },
     };
     done.unwrap_or_else(Reply::from)
@@ -144,16 +128,7 @@ thread_local! {
     });
 }
 
-fn unknown(what: &str) -> Problem {
-    Problem::new(Kind::NotFound, format!("There is no such {what}."))
-}
-
 impl Operator<'_> {
-    fn ip(&self) -> Option<Box<str>> {
-        let address = door::address(self.config, self.request)?;
-        Some(address.to_string().into_boxed_str())
-    }
-
     async fn call(
         &self,
         source: &str,
@@ -163,7 +138,7 @@ impl Operator<'_> {
     ) -> Result<Response, Problem> {
         let call = ControlCall {
             request: self.id,
-            ip: self.ip(),
+            ip: door::address_text(self.config, self.request),
             action,
         };
         Ok(forward::control(self.config, source, &call, body, near).await?)
@@ -240,10 +215,9 @@ impl Operator<'_> {
     }
 
     async fn list_sources(&self, query: &str) -> Result<Reply, Problem> {
-        let page = Page::parse(query)?;
-        let after: Option<SourceName> = going_on("after", page.after)?;
+        let (limit, after) = forwards::<SourceName>(query)?;
         let call = DirectoryCall::List {
-            limit: page.limit,
+            limit,
             after: after.map_or_else(String::new, |name| name.0),
         };
         let response = self.tell_directory(&call).await?;

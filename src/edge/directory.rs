@@ -4,12 +4,12 @@
 use js_sys::{Array, JsString};
 use serde_json::{Value, json};
 use wasm_bindgen::prelude::*;
-use web_sys::{Request, Response, ResponseInit};
+use web_sys::{Request, Response};
 
 use super::Fault;
 use super::js::{self, ObjectContext, Sql};
 use super::object::{ABSENT, AGAIN};
-use crate::fields::whole;
+use super::store::row::{Row, moment, row};
 use crate::governor::ids::RequestId;
 use crate::protocol::directory::{DirectoryCall, Summary};
 use crate::wire::answer::HttpAnswer;
@@ -24,6 +24,14 @@ const CREATE: &str = "CREATE TABLE IF NOT EXISTS sources (
     in_use INTEGER,
     depth INTEGER
 ) STRICT, WITHOUT ROWID";
+
+/// What a call comes to.
+enum Said {
+    Done,
+    /// There is no such source.
+    Absent,
+    List(Value),
+}
 
 #[wasm_bindgen]
 pub struct Directory {
@@ -47,17 +55,17 @@ impl Directory {
             return js::respond(&Problem::not_found().into_answer(), RequestId(0));
         };
         match self.serve(&call) {
-            Ok(Some(Value::Null)) => bare(ABSENT),
-            Ok(Some(list)) => js::respond(&HttpAnswer::json(200, &list), RequestId(0)),
-            Ok(None) => bare(204),
+            Ok(Said::Absent) => js::signal(ABSENT, None),
+            Ok(Said::List(list)) => js::respond(&HttpAnswer::json(200, &list), RequestId(0)),
+            Ok(Said::Done) => js::signal(204, None),
             Err(error) => {
                 Fault::because("the directory failed", error);
-                bare(AGAIN)
+                js::signal(AGAIN, None)
             }
         }
     }
 
-    fn serve(&self, call: &DirectoryCall) -> Result<Option<Value>, JsValue> {
+    fn serve(&self, call: &DirectoryCall) -> Result<Said, JsValue> {
         self.rows(CREATE, [])?;
         match call {
             DirectoryCall::Register {
@@ -69,28 +77,24 @@ impl Directory {
                     "INSERT INTO sources (name, created_at, updated_at) VALUES (?, ?, ?)
                      ON CONFLICT (name) DO UPDATE SET created_at = excluded.created_at,
                      updated_at = excluded.updated_at",
-                    [
-                        source.into(),
-                        number(created_at.epoch_ms()),
-                        number(updated_at.epoch_ms()),
-                    ],
+                    [source.into(), moment(*created_at), moment(*updated_at)],
                 )?;
-                Ok(None)
+                Ok(Said::Done)
             }
             DirectoryCall::Remove { source } => {
                 self.rows("DELETE FROM sources WHERE name = ?", [source.into()])?;
-                Ok(None)
+                Ok(Said::Done)
             }
             DirectoryCall::Has { source } => {
                 let query = "SELECT 1 FROM sources WHERE name = ?";
                 let found = self.rows(query, [source.into()])?.length() > 0;
-                Ok((!found).then_some(Value::Null))
+                Ok(if found { Said::Done } else { Said::Absent })
             }
             DirectoryCall::Push { source, summary } => {
                 self.push(source, summary)?;
-                Ok(None)
+                Ok(Said::Done)
             }
-            DirectoryCall::List { limit, after } => self.list(*limit, after).map(Some),
+            DirectoryCall::List { limit, after } => self.list(*limit, after).map(Said::List),
         }
     }
 
@@ -99,7 +103,7 @@ impl Directory {
             "UPDATE sources SET summary_at = ?, effective_limit = ?, in_use = ?, depth = ?
              WHERE name = ?",
             [
-                number(summary.at.epoch_ms()),
+                moment(summary.at),
                 summary.limit.into(),
                 summary.in_use.into(),
                 summary.depth.into(),
@@ -117,20 +121,24 @@ impl Directory {
         )?;
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let is_more = usize::try_from(rows.length()).unwrap_or(usize::MAX) > limit;
-        let pools: Vec<Value> = rows.iter().take(limit).map(|row| entry(&row)).collect();
+        let pools: Vec<Value> = rows
+            .iter()
+            .take(limit)
+            .map(|row| entry(&Row(row)))
+            .collect();
         let last = pools.last().filter(|_| is_more);
         let next = last.and_then(|pool| pool.get("source").cloned());
         Ok(json!({"pools": pools, "next": next}))
     }
 
     fn rows<const N: usize>(&self, query: &str, bindings: [JsValue; N]) -> Result<Array, JsValue> {
-        let bindings: Array = bindings.into_iter().collect();
+        let bindings = row(bindings);
         self.sql.exec(&JsString::from(query), &bindings)?.to_array()
     }
 }
 
-fn entry(row: &JsValue) -> Value {
-    let natural = |name| js::property(row, name).as_f64().map(whole);
+fn entry(row: &Row) -> Value {
+    let natural = |name| row.natural(name);
     let summary = natural("summary_at").map(|at| {
         json!({
             "at": at,
@@ -140,20 +148,9 @@ fn entry(row: &JsValue) -> Value {
         })
     });
     json!({
-        "source": js::property(row, "name").as_string(),
+        "source": row.text("name"),
         "createdAt": natural("created_at"),
         "updatedAt": natural("updated_at"),
         "summary": summary,
     })
-}
-
-#[expect(clippy::cast_precision_loss, reason = "values stay below 2^53")]
-fn number(value: u64) -> JsValue {
-    JsValue::from_f64(value as f64)
-}
-
-fn bare(status: u16) -> Result<Response, JsValue> {
-    let init = ResponseInit::new();
-    init.set_status(status);
-    Response::new_with_opt_str_and_init(None, &init)
 }

@@ -92,6 +92,12 @@ pub fn address(config: &Config, request: &Request) -> Option<IpAddr> {
     ip::address(&peer.ip().to_string())
 }
 
+/// The same as text, for the logs.
+pub fn address_text(config: &Config, request: &Request) -> Option<Box<str>> {
+    let address = address(config, request)?;
+    Some(address.to_string().into_boxed_str())
+}
+
 /// Reads a body of at most 64 KiB.
 ///
 /// # Errors
@@ -100,7 +106,7 @@ pub async fn read_body(request: &Request) -> Result<Vec<u8>, Problem> {
     if request.body().is_none() {
         return Ok(Vec::new());
     }
-    let read = JsFuture::from(js::read_body(request, MOST_BODY_BYTES)).await;
+    let read = JsFuture::from(js::read_request(request, MOST_BODY_BYTES)).await;
     body_of(read.map_err(|_| broken_body())?)
 }
 

@@ -130,8 +130,12 @@ extern "C" {
     #[wasm_bindgen(js_name = goOn)]
     pub fn go_on(call: &PendingCall, url: &str, settle: &js_sys::Function) -> Promise;
 
-    #[wasm_bindgen(js_name = readBody)]
-    pub fn read_body(request: &web_sys::Request, most: u32) -> Promise;
+    /// The bytes of a stream, or in a word why not: `large` or `broken`.
+    #[wasm_bindgen(js_name = readStream)]
+    pub fn read_stream(stream: &web_sys::ReadableStream, most: u32) -> Promise;
+
+    #[wasm_bindgen(js_name = readRequest)]
+    pub fn read_request(request: &web_sys::Request, most: u32) -> Promise;
 
     #[wasm_bindgen(js_name = readThen)]
     pub fn read_then(
@@ -178,6 +182,13 @@ pub fn respond(answer: &HttpAnswer, request: RequestId) -> Result<Response, JsVa
     let init = JSON::parse(&answer.init_json(request))?;
     let init: &ResponseInit = init.unchecked_ref();
     Response::new_with_opt_str_and_init(Some(&answer.body), init)
+}
+
+/// A status between Worker and object, which no caller sees.
+pub fn signal(status: u16, body: Option<&str>) -> Result<Response, JsValue> {
+    let init = ResponseInit::new();
+    init.set_status(status);
+    Response::new_with_opt_str_and_init(body, &init)
 }
 
 /// A property of an error or a row; `undefined` if there is none.

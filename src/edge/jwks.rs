@@ -13,7 +13,7 @@ use js_sys::{Promise, Uint8Array};
 use sha2::{Digest as _, Sha256};
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::JsFuture;
-use web_sys::{ReadableStreamDefaultReader, Response};
+use web_sys::{ReadableStream, Response};
 use worker::Delay;
 
 use super::js;
@@ -27,7 +27,7 @@ use crate::governor::ids::Version;
 use crate::governor::time::Span;
 
 /// The largest key set that is read.
-const MOST_SET_BYTES: usize = 256 * 1024;
+const MOST_SET_BYTES: u32 = 256 * 1024;
 /// Between two looks while another fetches.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 /// How often to look again: for as long as a fetch may take.
@@ -233,31 +233,21 @@ async fn read(response: &Response) -> Result<Vec<u8>, &'static str> {
     let Some(stream) = response.body() else {
         return Err("it is empty");
     };
-    let reader: ReadableStreamDefaultReader = stream.get_reader().unchecked_into();
     if response.status() != 200 {
-        leave(&reader);
+        leave(&stream);
         return Err("the answer is not 200");
     }
-    let mut body = Vec::new();
-    loop {
-        let chunk = JsFuture::from(reader.read()).await.map_err(|_| BROKEN)?;
-        if js::property(&chunk, "done").is_truthy() {
-            return Ok(body);
-        }
-        let bytes: Uint8Array = js::property(&chunk, "value")
-            .dyn_into()
-            .map_err(|_| BROKEN)?;
-        if body.len().saturating_add(bytes.length() as usize) > MOST_SET_BYTES {
-            leave(&reader);
-            return Err("it is too large");
-        }
-        body.extend(bytes.to_vec());
+    let read = JsFuture::from(js::read_stream(&stream, MOST_SET_BYTES)).await;
+    match read.map_err(|_| BROKEN)?.dyn_into::<Uint8Array>() {
+        Ok(bytes) => Ok(bytes.to_vec()),
+        Err(why) if why.as_string().as_deref() == Some("large") => Err("it is too large"),
+        Err(_) => Err(BROKEN),
     }
 }
 
-/// Gives up the rest of a body.
-fn leave(reader: &ReadableStreamDefaultReader) {
-    let cancelled = JsFuture::from(reader.cancel());
+/// Gives up a body.
+fn leave(stream: &ReadableStream) {
+    let cancelled = JsFuture::from(stream.cancel());
     // Nobody waits for it, but unheard a failure would count as unhandled.
     wasm_bindgen_futures::spawn_local(async {
         let _ = cancelled.await;

@@ -135,17 +135,12 @@ impl Call<'_> {
             let one = TurnedAway {
                 request: self.id,
                 key,
-                ip: self.ip(),
+                ip: door::address_text(self.config, self.request),
                 outcome,
                 ago: Span::ZERO,
             };
             log::note(self.config, self.context, self.source, one);
         }
-    }
-
-    fn ip(&self) -> Option<Box<str>> {
-        let address = door::address(self.config, self.request)?;
-        Some(address.to_string().into_boxed_str())
     }
 
     /// Passes the checks and sends the call off. `read` is what it asks for where
@@ -261,7 +256,7 @@ impl Call<'_> {
         let is_acquire = self.verb == route::Verb::Acquire;
         let refused = is_acquire.then(|| Refused {
             outcome,
-            ip: self.ip(),
+            ip: door::address_text(self.config, self.request),
         });
         let verb = Verb::Check { refused };
         match forward::check(self.config, self.source, &LockCall { caller, verb }).await? {
@@ -305,7 +300,7 @@ impl Call<'_> {
         let wanted = request::acquire(body, headers, key)?;
         Ok(Verb::Acquire {
             attempt: wanted.attempt.unwrap_or_else(|| self.id.into()),
-            ip: self.ip(),
+            ip: door::address_text(self.config, self.request),
             wait: wanted.wait,
             waited: Span::ZERO,
         })

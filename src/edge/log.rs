@@ -61,7 +61,7 @@ thread_local! {
     static LOG: RefCell<Log> = RefCell::default();
 }
 
-/// Notes that the source is there: an object answered for it.
+/// Notes that the source is there.
 pub fn is_present(source: &str) {
     LOG.with_borrow_mut(|log| {
         if !log.present.contains(source) {
@@ -101,11 +101,11 @@ impl Log {
 
     /// True if this is the first of a batch.
     fn gather(&mut self, source: &str, one: TurnedAway) -> bool {
+        let now = js::now();
         let absent = self.absent.get(source);
-        if absent.is_some_and(|at| js::now().since(*at) < ABSENT_FOR) {
+        if absent.is_some_and(|at| now.since(*at) < ABSENT_FOR) {
             return false;
         }
-        let now = js::now();
         // A batch whose sender was cut off is taken over.
         let is_first = self
             .gathered
@@ -125,7 +125,7 @@ impl Log {
             &mut gathered.unknown
         };
         if class.entries.len() < MOST_ENTRIES {
-            class.entries.push((js::now(), one));
+            class.entries.push((now, one));
         } else {
             class.omitted = class.omitted.saturating_add(1);
         }
@@ -164,13 +164,14 @@ async fn send(config: &Config, source: &str) {
     entries.extend(unknown.into_entries(now));
     // An object that is only looked at leaves a trace, so the directory is asked.
     let is_known = LOG.with_borrow(|log| log.present.contains(source));
-    let is_there = if is_known {
-        forward::batch(config, source, &Batch(entries).to_url()).await
+    let listed = if is_known {
+        Ok(true)
     } else {
-        match forward::is_listed(config, source).await {
-            Ok(true) => forward::batch(config, source, &Batch(entries).to_url()).await,
-            other => other,
-        }
+        forward::is_listed(config, source).await
+    };
+    let is_there = match listed {
+        Ok(true) => forward::batch(config, source, &Batch(entries).to_url()).await,
+        other => other,
     };
     match is_there {
         Ok(true) => is_present(source),

@@ -10,7 +10,7 @@ use futures_channel::oneshot::Receiver;
 use serde_json::json;
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::{JsFuture, future_to_promise};
-use web_sys::{AbortSignal, Request, Response, ResponseInit};
+use web_sys::{AbortSignal, Request};
 use worker::Env;
 
 use super::js::{self, Namespace, ObjectContext};
@@ -73,13 +73,15 @@ impl SourceObject {
             let id = call.caller.request;
             return match lock(&self.0, call) {
                 Ok(Come::Answer(answer)) => js::respond(&answer, id).map(JsValue::from),
-                Ok(Come::DeadKey) => signal(DEAD_KEY, None),
-                Ok(Come::StalePolicy(said)) => signal(STALE_POLICY, Some(&said)),
+                Ok(Come::DeadKey) => js::signal(DEAD_KEY, None).map(JsValue::from),
+                Ok(Come::StalePolicy(said)) => {
+                    js::signal(STALE_POLICY, Some(&said)).map(JsValue::from)
+                }
                 Ok(Come::Waits(attempt, receiver)) => {
                     let waits = wait(Rc::clone(&self.0), request.signal(), attempt, id, receiver);
                     Ok(future_to_promise(waits).into())
                 }
-                Err(Fault) => signal(AGAIN, None),
+                Err(Fault) => js::signal(AGAIN, None).map(JsValue::from),
             };
         }
         if let Some(call) = ControlCall::from_url(&url) {
@@ -231,7 +233,7 @@ async fn wait(
             js::respond(&http, request).map(JsValue::from)
         }
         // Memory was lost, or nobody is there to read this.
-        Err(_) => signal(AGAIN, None),
+        Err(_) => js::signal(AGAIN, None).map(JsValue::from),
     }
 }
 
@@ -261,7 +263,7 @@ async fn serve_control(
     let body = body.as_string().unwrap_or_default();
     match operate::serve(&object, call, &body).await {
         Ok(answer) => js::respond(&answer, id).map(JsValue::from),
-        Err(Fault) => signal(AGAIN, None),
+        Err(Fault) => js::signal(AGAIN, None).map(JsValue::from),
     }
 }
 
@@ -274,12 +276,5 @@ fn turned_away(object: &Object, entries: Vec<TurnedAway>) -> Result<JsValue, JsV
             .apply(source, now, Command::TurnedAway(entries), |_| Vec::new())
             .map(|_| 204),
     });
-    signal(taken.unwrap_or(AGAIN), None)
-}
-
-/// A status for the Worker, which no caller sees.
-fn signal(status: u16, body: Option<&str>) -> Result<JsValue, JsValue> {
-    let init = ResponseInit::new();
-    init.set_status(status);
-    Response::new_with_opt_str_and_init(body, &init).map(JsValue::from)
+    js::signal(taken.unwrap_or(AGAIN), None).map(JsValue::from)
 }

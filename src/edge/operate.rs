@@ -48,11 +48,6 @@ struct Operation<'a> {
     call: &'a ControlCall,
 }
 
-fn unknown(what: &str) -> HttpAnswer {
-    let message = format!("There is no such {what}.");
-    Problem::new(Kind::NotFound, message).into_answer()
-}
-
 impl Operation<'_> {
     fn turn(
         &self,
@@ -65,7 +60,7 @@ impl Operation<'_> {
                     .apply(source, self.now, Command::Tick, |_| Vec::new())?;
                 work(source)
             }
-            None => Ok(unknown("source")),
+            None => Ok(Problem::unknown("source").into_answer()),
         })
     }
 
@@ -211,7 +206,7 @@ impl Operation<'_> {
             Ok(Some(deleting))
         })?;
         let Some(deleting) = deleting else {
-            return Ok(unknown("source"));
+            return Ok(Problem::unknown("source").into_answer());
         };
         JsFuture::from(deleting)
             .await
@@ -221,7 +216,7 @@ impl Operation<'_> {
 
     fn force(&self, source: &mut Source, reference: Ref) -> Result<HttpAnswer, Fault> {
         if source.governor.find(reference).is_none() {
-            return Ok(unknown("slot"));
+            return Ok(Problem::unknown("slot").into_answer());
         }
         let audited = self.audited("forced", json!({"ref": reference.to_string()}));
         let command = Command::Force { reference };

@@ -8,7 +8,7 @@
 mod layout;
 mod load;
 mod logs;
-mod row;
+pub mod row;
 
 use js_sys::{Array, JsString};
 use serde_json::Value;

@@ -85,17 +85,18 @@ export function later(response, ms) {
   return new Promise((resolve) => setTimeout(resolve, ms, response));
 }
 
-/** Reads a body: its bytes, or in a word why not: `large` or `broken`. */
-export async function readBody(request, most) {
+/** Reads a stream: its bytes, or in a word why not: `large` or `broken`. */
+export async function readStream(stream, most) {
+  const reader = stream.getReader();
   const chunks = [];
   let length = 0;
   try {
-    // A declared length was checked, and holds. It is most calls.
-    if (request.headers.has("Content-Length")) return new Uint8Array(await request.arrayBuffer());
-    const reader = request.body?.getReader();
-    for (let read; reader && !(read = await reader.read()).done; ) {
+    for (let read; !(read = await reader.read()).done; ) {
       length += read.value.byteLength;
-      if (length > most) return "large";
+      if (length > most) {
+        reader.cancel().catch(() => {});
+        return "large";
+      }
       chunks.push(read.value);
     }
   } catch {
@@ -110,7 +111,13 @@ export async function readBody(request, most) {
   return bytes;
 }
 
+/** Reads a body. A declared length was checked, and holds: it is most calls, and read in one go. */
+export async function readRequest(request, most) {
+  if (!request.headers.has("Content-Length")) return request.body ? readStream(request.body, most) : new Uint8Array();
+  return request.arrayBuffer().then((bytes) => new Uint8Array(bytes), () => "broken");
+}
+
 /** Reads the body of someone who has shown nothing yet, and only then hands the call on. */
 export async function readThen(request, most, source, id, settle) {
-  return settle(request, source, id, await readBody(request, most));
+  return settle(request, source, id, await readRequest(request, most));
 }

@@ -13,13 +13,13 @@ const MOST: u32 = 1000;
 
 /// Which page of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Page<'a> {
+struct Page<'a> {
     /// 1 to 1,000.
-    pub limit: u32,
+    limit: u32,
     /// What the page before called its next; `None`: from the start.
-    pub after: Option<&'a str>,
+    after: Option<&'a str>,
     /// The same in lists that have the newest first.
-    pub before: Option<&'a str>,
+    before: Option<&'a str>,
 }
 
 impl<'a> Page<'a> {
@@ -27,7 +27,7 @@ impl<'a> Page<'a> {
     ///
     /// # Errors
     /// If `limit` is no integer from 1 to 1,000.
-    pub fn parse(query: &'a str) -> Result<Self, FieldError> {
+    fn parse(query: &'a str) -> Result<Self, FieldError> {
         let mut page = Self {
             limit: USUAL,
             after: None,
@@ -73,14 +73,29 @@ impl FromStr for Cursor {
     }
 }
 
+/// A page of a list that runs forwards: how many entries, after which.
+///
+/// # Errors
+/// If `limit` or `after` is malformed.
+pub fn forwards<T: FromStr>(query: &str) -> Result<(u32, Option<T>), FieldError> {
+    let page = Page::parse(query)?;
+    Ok((page.limit, going_on("after", page.after)?))
+}
+
+/// A page of a log, newest first: how many entries, before which place.
+///
+/// # Errors
+/// If `limit` or `before` is malformed.
+pub fn backwards(query: &str) -> Result<(u32, Option<Cursor>), FieldError> {
+    let page = Page::parse(query)?;
+    Ok((page.limit, going_on("before", page.before)?))
+}
+
 /// Reads what a page goes on from.
 ///
 /// # Errors
 /// If it is nothing that a list of this kind gives out.
-pub fn going_on<T: FromStr>(
-    name: &'static str,
-    value: Option<&str>,
-) -> Result<Option<T>, FieldError> {
+fn going_on<T: FromStr>(name: &'static str, value: Option<&str>) -> Result<Option<T>, FieldError> {
     let Some(value) = value else {
         return Ok(None);
     };

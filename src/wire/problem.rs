@@ -98,6 +98,11 @@ impl Problem {
         )
     }
 
+    /// What an operator named isn't there.
+    pub fn unknown(what: &str) -> Self {
+        Self::new(Kind::NotFound, format!("There is no such {what}."))
+    }
+
     /// `allow`: the methods of the route, as the header lists them.
     pub fn method_not_allowed(allow: &'static str) -> Self {
         let message = format!("This route takes {allow} only; use that method.");

@@ -3,7 +3,7 @@
 
 use serde_json::json;
 
-use super::{Operation, unknown};
+use super::Operation;
 use crate::access::families::{Family, Refresh};
 use crate::access::refresh::SecretDigest;
 use crate::edge::Fault;
@@ -83,7 +83,7 @@ impl Operation<'_> {
 
     pub(super) fn revoke(&self, source: &mut Source, key: KeyId) -> Result<HttpAnswer, Fault> {
         if !source.families.revoke(key, self.now) {
-            return Ok(unknown("live key"));
+            return Ok(Problem::unknown("live key").into_answer());
         }
         self.dismiss(source, key, "by an operator")?;
         let body = json!({"keyId": key.to_string(), "revoked": true});

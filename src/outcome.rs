@@ -4,10 +4,13 @@
 //! can't be read is ignored. Learning from `rate` and `headers` is not here
 //! yet: they are validated only.
 
+pub mod rate;
+
 use serde_json::value::RawValue;
 
 use crate::fields::{FieldError, Fields};
 use crate::governor::time::Span;
+use rate::Rate;
 
 /// Header names that a report may carry.
 const MOST_HEADERS: usize = 256;
@@ -19,8 +22,8 @@ pub struct Report {
     pub status: Option<u16>,
     /// Upstream 429s that were observed.
     pub throttled: Option<u64>,
-    /// The upstream's hint when to come back, from now.
-    pub retry_after: Option<Span>,
+    /// What the upstream said of its limits, and its hint when to come back.
+    pub rate: Rate,
 }
 
 const RATE_FIELDS: [&str; 9] = [
@@ -44,7 +47,10 @@ impl Report {
         let report = Self {
             status: status.and_then(|s| u16::try_from(s).ok()),
             throttled: fields.natural("throttled")?,
-            retry_after: fields.natural("retryAfterMs")?.map(Span::from_ms),
+            rate: Rate {
+                retry_after: fields.natural("retryAfterMs")?.map(Span::from_ms),
+                ..Rate::default()
+            },
         };
         let rate = fields.part("rate")?;
         for name in RATE_FIELDS {
@@ -61,7 +67,7 @@ impl Report {
             (Some(429 | 503) | None, _) => true,
             (Some(_), throttled) => throttled.is_some_and(|count| count > 0),
         };
-        self.retry_after.filter(|_| throttled)
+        self.rate.retry_after.filter(|_| throttled)
     }
 }
 

@@ -6,6 +6,7 @@ use crate::governor::command::Outcome;
 use crate::governor::ids::{AttemptId, KeyId, RequestId, SlotId, Version};
 use crate::governor::time::Span;
 use crate::outcome::Report;
+use crate::outcome::rate::Rate;
 use crate::wire::request::Carrier;
 
 const BASE: &str = "http://source/v1/lock/";
@@ -97,7 +98,7 @@ impl LockCall {
                 .put_some("slot", slot.as_ref())
                 .put_some("status", report.status.as_ref())
                 .put_some("throttled", report.throttled.as_ref())
-                .put_some("retryAfter", report.retry_after.map(Span::ms).as_ref()),
+                .put_some("retryAfter", report.rate.retry_after.map(Span::ms).as_ref()),
             Verb::Check { refused: None } => url,
             Verb::Check {
                 refused: Some(refused),
@@ -132,7 +133,10 @@ impl LockCall {
                 report: Report {
                     status: query.parse("status"),
                     throttled: query.parse("throttled"),
-                    retry_after: query.parse("retryAfter").map(Span::from_ms),
+                    rate: Rate {
+                        retry_after: query.parse("retryAfter").map(Span::from_ms),
+                        ..Rate::default()
+                    },
                 },
             },
             "check" => Verb::Check {
@@ -206,7 +210,10 @@ mod tests {
         let report = Report {
             status: Some(429),
             throttled: Some(2),
-            retry_after: Some(Span::from_ms(7)),
+            rate: Rate {
+                retry_after: Some(Span::from_ms(7)),
+                ..Rate::default()
+            },
         };
         round_trip(Verb::Release { slot: None, report });
         let (wait, waited) = (Span::from_ms(5), Span::from_ms(6));

@@ -23,6 +23,7 @@ use swarmvia_locks::governor::settings::Settings;
 use swarmvia_locks::governor::snapshot::Snapshot;
 use swarmvia_locks::governor::time::{Millis, Span};
 use swarmvia_locks::outcome::Report;
+use swarmvia_locks::outcome::rate::Rate;
 
 use storage::Storage;
 
@@ -60,7 +61,10 @@ pub fn throttled_for(span: Span) -> Report {
     Report {
         status: Some(429),
         throttled: None,
-        retry_after: Some(span),
+        rate: Rate {
+            retry_after: Some(span),
+            ..Rate::default()
+        },
     }
 }
 

@@ -8,6 +8,7 @@ use swarmvia_locks::governor::ids::KeyId;
 use swarmvia_locks::governor::settings::Settings;
 use swarmvia_locks::governor::time::Span;
 use swarmvia_locks::outcome::Report;
+use swarmvia_locks::outcome::rate::Rate;
 
 use super::{THIRTY_YEARS, limit, ms};
 
@@ -88,7 +89,10 @@ fn report() -> impl Strategy<Value = Report> {
     let report = (status, throttled, hint).prop_map(|(status, throttled, retry_after)| Report {
         status,
         throttled,
-        retry_after,
+        rate: Rate {
+            retry_after,
+            ..Rate::default()
+        },
     });
     prop_oneof![3 => Just(Report::default()), 1 => report]
 }

@@ -241,7 +241,7 @@ impl Observer {
             None | Some(429 | 503) => true,
             Some(_) => report.throttled.unwrap_or(0) > 0,
         };
-        if let Some(hint) = report.retry_after.filter(|_| throttled) {
+        if let Some(hint) = report.rate.retry_after.filter(|_| throttled) {
             let until: Millis = self.now.plus(hint.min(TEN_MINUTES));
             if until > self.now {
                 self.cooldown = self.cooldown.max(until);

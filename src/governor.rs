@@ -19,9 +19,12 @@
 
 mod admission;
 mod audit;
+mod gauge;
 pub mod command;
 pub mod cooldown;
 pub mod ids;
+mod learn;
+pub mod learning;
 pub mod queue;
 mod record;
 pub mod ring;
@@ -31,9 +34,10 @@ pub mod slots;
 pub mod snapshot;
 pub mod time;
 
-use command::{Command, Effect, Gauge, Outcome, Renewed, Reply, RpmGauge, Verdict};
+use command::{Command, Effect, Outcome, Renewed, Reply, Verdict};
 use cooldown::Cooldown;
 use ids::{Ref, SlotId};
+use learning::Learning;
 use queue::{Caller, Queue};
 use ring::Ring;
 use rpm::Rpm;
@@ -62,6 +66,7 @@ pub struct Governor {
     queue: Queue,
     rpm: Rpm,
     cooldown: Cooldown,
+    learning: Learning,
     ring: Ring,
 }
 
@@ -72,22 +77,27 @@ impl Governor {
     /// Says which invariant the persisted form breaks.
     pub fn load(settings: Settings, snapshot: Snapshot) -> Result<Self, &'static str> {
         let keep = settings.log.keep;
+        let mut rpm = Rpm::default();
+        for (at, count) in snapshot.window {
+            rpm.mark(at, count);
+        }
+        let last = snapshot.last.unwrap_or(Ref(0));
+        let learned = snapshot.learned.as_deref();
+        let learning = Learning::restored(&settings, learned, last, &rpm, snapshot.seen);
         let mut governor = Self {
             settings,
             seen: snapshot.seen,
-            last: snapshot.last.unwrap_or(Ref(0)),
+            last,
             slots: Slots::default(),
             queue: Queue::default(),
-            rpm: Rpm::default(),
+            rpm,
             cooldown: Cooldown::restored(snapshot.cooldown),
+            learning,
             ring: Ring::restored(keep, snapshot.blocks, snapshot.next_row)
                 .with_doorstep_at(snapshot.next_doorstep),
         };
         for slot in snapshot.held {
             governor.slots.insert(slot);
-        }
-        for (at, count) in snapshot.window {
-            governor.rpm.mark(at, count);
         }
         governor.audit()?;
         Ok(governor)
@@ -137,18 +147,6 @@ impl Governor {
         &self.settings
     }
 
-    pub fn gauge(&self) -> Gauge {
-        Gauge {
-            limit: self.limit(),
-            in_use: self.slots.in_use(),
-            depth: self.queue.depth(),
-            rpm: self.settings.rpm.limit.map(|limit| RpmGauge {
-                limit,
-                used: self.rpm.used(),
-            }),
-        }
-    }
-
     /// Held slots in the order of their grants.
     pub fn slots(&self) -> Vec<&Slot> {
         self.slots.by_age()
@@ -157,21 +155,6 @@ impl Governor {
     /// The held slot of this name.
     pub fn find(&self, reference: Ref) -> Option<&Slot> {
         self.slots.find_ref(reference)
-    }
-
-    /// When the cool-down opens, if it is closed.
-    pub fn cooldown(&self) -> Option<Millis> {
-        self.cooldown.opens_at(self.seen)
-    }
-
-    /// When the RPM gate opens, if it is closed.
-    pub fn rpm_opens_at(&self) -> Option<Millis> {
-        self.rpm.opens_at(self.settings.rpm.limit?)
-    }
-
-    /// The concurrency limit in force.
-    fn limit(&self) -> u32 {
-        self.settings.concurrency.limit
     }
 
     fn serve(&mut self, now: Millis, command: Command, effects: &mut Vec<Effect>) -> Reply {
@@ -190,7 +173,11 @@ impl Governor {
             Command::Tick => Reply::Done,
             Command::Configure(settings) => {
                 self.ring.set_keep(settings.log.keep);
-                self.settings = *settings;
+                self.reconfigure(now, *settings, effects);
+                Reply::Done
+            }
+            Command::Reset => {
+                self.forget_learned(now, effects);
                 Reply::Done
             }
             Command::Force { reference } => {
@@ -263,17 +250,11 @@ impl Governor {
         report: &Report,
         effects: &mut Vec<Effect>,
     ) -> bool {
-        let Some(row) = self.slots.find(id).map(|slot| slot.row) else {
+        let Some(slot) = self.slots.find(id).cloned() else {
             return false;
         };
-        self.end(row, effects);
-        if let Some(span) = report.closes_gate_for()
-            && self.cooldown.close(now, span)
-        {
-            effects.push(Effect::Cooldown {
-                until: self.cooldown.opens_at(now),
-            });
-        }
+        self.end(slot.row, effects);
+        self.learn(now, &slot, report, effects);
         true
     }
 

@@ -5,6 +5,7 @@
 //! yet: they are validated only.
 
 pub mod rate;
+pub mod signal;
 
 use serde_json::value::RawValue;
 

@@ -117,7 +117,7 @@ impl Store {
                 .iter()
                 .try_for_each(|statement| self.run(statement, &Array::new())),
             Write::Source { header, settings } => self.run(
-                "INSERT INTO source VALUES (1, ?, ?, ?, ?, ?, ?, NULL)
+                "INSERT INTO source VALUES (1, ?, ?, ?, ?, ?, ?, NULL, NULL)
                  ON CONFLICT (id) DO UPDATE SET version = excluded.version,
                  updated_at = excluded.updated_at, settings = excluded.settings",
                 &row([
@@ -171,6 +171,10 @@ impl Store {
             Effect::Discard { rows } => self.run(
                 "DELETE FROM attempts WHERE row >= ? AND row < ?",
                 &row([rows.start.into(), rows.end.into()]),
+            ),
+            Effect::Learned { text } => self.run(
+                "UPDATE source SET learned = ? WHERE id = 1",
+                &row([text.as_str().into()]),
             ),
             Effect::Cooldown { until } => self.run(
                 "UPDATE source SET cooldown_until = ?",

@@ -43,7 +43,7 @@ impl Governor {
     /// Which gate is closed, and when both are open again.
     pub(super) fn closed(&self, now: Millis) -> Option<(Outcome, Millis)> {
         let cooldown = self.cooldown.opens_at(now);
-        let rpm = self.rpm_opens_at();
+        let rpm = self.rpm_gate_opens_at(now);
         match (cooldown, rpm) {
             (Some(cooldown), rpm) => Some((
                 Outcome::Cooldown,
@@ -165,6 +165,7 @@ impl Governor {
             effects,
         );
         self.rpm.mark(now, 1);
+        self.learning.rate.granted(now);
         self.slots.insert(Slot {
             row,
             reference: self.last,
@@ -173,6 +174,7 @@ impl Governor {
             request: caller.request,
             key: caller.key,
             granted_at: now,
+            in_use: self.slots.in_use().saturating_add(1),
             lease_deadline,
             request_deadline,
         });

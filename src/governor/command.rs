@@ -25,6 +25,8 @@ pub enum Command {
     /// Time has passed: an alarm, or a timer.
     Tick,
     Configure(Box<Settings>),
+    /// What was learned is forgotten, a cool-down too.
+    Reset,
     /// An operator takes a slot back.
     Force {
         reference: Ref,
@@ -70,8 +72,8 @@ pub struct Acquire {
 /// What a command comes to at once.
 #[derive(Clone, Debug)]
 pub enum Reply {
-    /// Nothing to say: `Leave`, `Tick`, `Configure`, `Dismiss`, `TurnedAway`,
-    /// `Close`.
+    /// Nothing to say: `Leave`, `Tick`, `Configure`, `Reset`, `Dismiss`,
+    /// `TurnedAway`, `Close`.
     Done,
     /// An acquire that was decided.
     Acquire(Answer),
@@ -148,8 +150,10 @@ impl Gauge {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RpmGauge {
+    /// Grants a minute that the tightest gate in force lets through.
     pub limit: u32,
-    pub used: u32,
+    /// Grants that all gates would let through now.
+    pub remaining: u32,
 }
 
 /// What the shell must do after a step, in this order, in one transaction.
@@ -165,6 +169,8 @@ pub enum Effect {
     Discard { rows: std::ops::Range<u32> },
     /// The gate opens at another moment: keep that.
     Cooldown { until: Option<Millis> },
+    /// Something was learned: keep this text of it.
+    Learned { text: String },
     /// A waiter is answered.
     Answer { request: RequestId, answer: Answer },
 }

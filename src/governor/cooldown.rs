@@ -24,6 +24,13 @@ impl Cooldown {
         self.until.filter(|until| *until > now)
     }
 
+    /// Opens the gate. True if it was closed at `now`.
+    pub fn open(&mut self, now: Millis) -> bool {
+        let was_closed = self.opens_at(now).is_some();
+        self.until = None;
+        was_closed
+    }
+
     /// Closes the gate for `span` from `now`. True if that moved its opening.
     pub fn close(&mut self, now: Millis, span: Span) -> bool {
         let until = now.plus(span.min(LONGEST));

@@ -20,6 +20,8 @@ pub struct Slot {
     pub request: RequestId,
     pub key: KeyId,
     pub granted_at: Millis,
+    /// Slots in use right after the grant; 0: not known any more.
+    pub in_use: u32,
     pub lease_deadline: Millis,
     pub request_deadline: Millis,
 }

@@ -30,4 +30,6 @@ pub struct Snapshot {
     pub window: Vec<(Millis, u32)>,
     /// When the cool-down opens.
     pub cooldown: Option<Millis>,
+    /// What was learned, as it was written down.
+    pub learned: Option<String>,
 }

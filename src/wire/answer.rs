@@ -147,10 +147,7 @@ fn with_gauge(mut http: HttpAnswer, gauge: &Gauge, queued: Span) -> HttpAnswer {
     add("x-swarmvia-queue-depth", gauge.depth.into());
     if let Some(rpm) = gauge.rpm {
         add("x-swarmvia-rpm-limit", rpm.limit.into());
-        add(
-            "x-swarmvia-rpm-remaining",
-            rpm.limit.saturating_sub(rpm.used).into(),
-        );
+        add("x-swarmvia-rpm-remaining", rpm.remaining.into());
     }
     http
 }
@@ -194,7 +191,7 @@ mod tests {
     fn answer(verdict: Verdict) -> Answer {
         let rpm = Some(RpmGauge {
             limit: 60,
-            used: 61,
+            remaining: 0,
         });
         Answer {
             verdict,

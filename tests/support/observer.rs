@@ -213,7 +213,7 @@ impl Observer {
             depth: u32::try_from(self.places.len()).unwrap(),
             rpm: settings.rpm.limit.map(|limit| RpmGauge {
                 limit,
-                used: self.rpm_used(),
+                remaining: limit.saturating_sub(self.rpm_used()),
             }),
         }
     }

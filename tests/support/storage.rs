@@ -36,6 +36,7 @@ impl Row {
             request: self.attempt.request,
             key: self.attempt.key?,
             granted_at: self.attempt.at,
+            in_use: 0,
             lease_deadline: taken.lease_deadline,
             request_deadline: taken.request_deadline,
         })
@@ -46,6 +47,7 @@ impl Row {
 pub struct Storage {
     pub rows: BTreeMap<u32, Row>,
     pub cooldown: Option<Millis>,
+    pub learned: Option<String>,
 }
 
 impl Storage {
@@ -63,6 +65,7 @@ impl Storage {
             }
             Effect::Discard { rows } => self.delete(rows),
             Effect::Cooldown { until } => self.cooldown = *until,
+            Effect::Learned { text } => self.learned = Some(text.clone()),
             Effect::Answer { .. } => {}
         }
     }
@@ -106,6 +109,7 @@ impl Storage {
             held: self.rows.values().filter_map(|row| row.held(now)).collect(),
             window: self.window(now),
             cooldown: self.cooldown,
+            learned: self.learned.clone(),
         }
     }
 

@@ -30,8 +30,8 @@ fn state(governor: &Governor, now: Millis) -> Value {
     let rpm = gauge.rpm.map(|rpm| {
         json!({
             "limit": rpm.limit,
-            "used": rpm.used,
-            "remaining": rpm.limit.saturating_sub(rpm.used),
+            "used": governor.granted_within_a_minute(),
+            "remaining": rpm.remaining,
             "opensAt": governor.rpm_opens_at().map(Millis::epoch_ms),
         })
     });

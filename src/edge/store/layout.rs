@@ -4,7 +4,19 @@
 //! new version and migrates the old one.
 
 /// The version of the layout below.
-pub const LAYOUT: u32 = 1;
+pub const LAYOUT: u32 = 2;
+
+/// What turns the layout of this version into the next one's.
+pub fn migration(layout: u64) -> Option<&'static [&'static str]> {
+    match layout {
+        // Learning came.
+        1 => Some(&[
+            "ALTER TABLE source ADD COLUMN learned TEXT",
+            "UPDATE source SET layout = 2",
+        ]),
+        _ => None,
+    }
+}
 
 pub const CREATE: [&str; 4] = [
     // One row: the source itself.
@@ -16,7 +28,8 @@ pub const CREATE: [&str; 4] = [
         created_at INTEGER NOT NULL,
         updated_at INTEGER NOT NULL,
         settings TEXT NOT NULL,
-        cooldown_until INTEGER
+        cooldown_until INTEGER,
+        learned TEXT
     ) STRICT",
     // The ring of attempts. A held slot is a row with a secret; a row with a
     // request deadline took a slot, and so counts in the RPM window. Rows from

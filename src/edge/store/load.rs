@@ -1,10 +1,11 @@
-//! How a source is read back. Writes nothing.
+//! How a source is read back. Writes nothing, unless an older version wrote it.
 
 use std::collections::VecDeque;
 
 use js_sys::Array;
+use wasm_bindgen::JsValue;
 
-use super::layout::LAYOUT;
+use super::layout::{LAYOUT, migration};
 use super::row::{Row, moment, row};
 use super::{Header, Store};
 use crate::access::families::Families;
@@ -27,8 +28,8 @@ pub struct Loaded {
 }
 
 impl Store {
-    /// Everything that is kept; `None` if there is no source. Writes nothing, so
-    /// a made-up name creates nothing.
+    /// Everything that is kept; `None` if there is no source. Writes nothing but
+    /// a migration, so a made-up name creates nothing.
     ///
     /// # Errors
     /// If storage can't be read, or holds what this version can't understand.
@@ -44,7 +45,7 @@ impl Store {
         if sources.length() == 0 {
             return Ok(None);
         }
-        let source = Row(sources.get(0));
+        let source = Row(self.migrated(sources.get(0))?);
         if source.natural("layout") != Some(LAYOUT.into()) {
             return Err(Fault::because("unknown layout", source.natural("layout")));
         }
@@ -57,12 +58,30 @@ impl Store {
             .ok_or_else(|| Fault::because("stored source", "malformed"))?;
         let mut snapshot = self.snapshot(clock)?;
         snapshot.cooldown = source.moment("cooldown_until");
+        snapshot.learned = source.text("learned");
         Ok(Some(Loaded {
             header,
             settings,
             snapshot,
             families: self.families()?,
         }))
+    }
+
+    /// The source's row in today's layout.
+    fn migrated(&self, source: JsValue) -> Result<JsValue, Fault> {
+        let layout = Row(source.clone()).natural("layout");
+        let Some(migration) = layout.and_then(migration) else {
+            return Ok(source);
+        };
+        let mut migrate = || {
+            let mut statements = migration.iter();
+            statements.try_for_each(|statement| self.run(statement, &Array::new()))
+        };
+        self.storage
+            .transaction(&mut migrate)
+            .map_err(|error| Fault::because("a migration failed", error))?;
+        let sources = self.rows("SELECT * FROM source", &Array::new())?;
+        self.migrated(sources.get(0))
     }
 
     fn snapshot(&self, clock: Millis) -> Result<Snapshot, Fault> {

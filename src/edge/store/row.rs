@@ -68,6 +68,7 @@ impl Row {
             request: self.text("request")?.parse().ok()?,
             key: self.text("key")?.parse().ok()?,
             granted_at: self.moment("at")?,
+            in_use: 0,
             lease_deadline: self.moment("lease_deadline")?,
             request_deadline: self.moment("request_deadline")?,
         })

@@ -23,6 +23,7 @@ impl Observer {
                 } => self.extended(command, *row, *lease_deadline),
                 Effect::End { row } => self.ended(command, *row),
                 Effect::Discard { rows } => self.discarded(rows.clone()),
+                Effect::Learned { .. } => panic!("nothing is adaptive here"),
                 Effect::Cooldown { until } => {
                     assert_eq!(
                         *until,

@@ -1,0 +1,107 @@
+//! What a governor shows of itself: figures, never a change.
+
+use super::Governor;
+use super::command::{Gauge, RpmGauge};
+use super::cooldown::Cooldown;
+use super::learning::Learning;
+use super::learning::rate::Gate;
+use super::rpm::WINDOW;
+use super::time::Millis;
+
+impl Governor {
+    pub fn gauge(&self) -> Gauge {
+        Gauge {
+            limit: self.limit(),
+            in_use: self.slots.in_use(),
+            depth: self.queue.depth(),
+            rpm: self.rpm_gauge(),
+        }
+    }
+
+    /// The concurrency limit in force.
+    pub(super) fn limit(&self) -> u32 {
+        self.learning.limit(&self.settings)
+    }
+
+    /// What was learned.
+    pub fn learned(&self) -> &Learning {
+        &self.learning
+    }
+
+    /// When the cool-down opens, if it is closed.
+    pub fn cooldown(&self) -> Option<Millis> {
+        let cooldown: Cooldown = self.cooldown;
+        cooldown.opens_at(self.seen)
+    }
+
+    /// When the RPM gate opens, the configured one and what was learned, if it
+    /// is closed as of the last step.
+    pub fn rpm_opens_at(&self) -> Option<Millis> {
+        self.rpm_gate_opens_at(self.seen)
+    }
+
+    pub(super) fn rpm_gate_opens_at(&self, now: Millis) -> Option<Millis> {
+        let limit = self.settings.rpm.limit;
+        let configured = limit.and_then(|limit| self.rpm.opens_at(limit, WINDOW, now));
+        if !self.settings.rpm.adaptive {
+            return configured;
+        }
+        configured.max(self.learning.rate.opens_at(&self.rpm, now))
+    }
+
+    /// Grants in the last minute.
+    pub fn granted_within_a_minute(&self) -> u32 {
+        self.rpm.used()
+    }
+
+    fn rpm_gauge(&self) -> Option<RpmGauge> {
+        let now = self.seen;
+        let configured = self.settings.rpm.limit.map(|limit| Gate {
+            limit,
+            window: WINDOW,
+        });
+        let rate = &self.learning.rate;
+        let learned = self.settings.rpm.adaptive.then(|| rate.gates(now));
+        let gates = configured.into_iter().chain(learned.into_iter().flatten());
+        let mut tightest: Option<RpmGauge> = None;
+        for gate in gates {
+            let used = self.rpm.used_within(gate.window, now);
+            let remaining = gate.limit.saturating_sub(used);
+            let so_far = tightest.unwrap_or(RpmGauge {
+                limit: u32::MAX,
+                remaining: u32::MAX,
+            });
+            tightest = Some(RpmGauge {
+                limit: so_far.limit.min(gate.per_minute()),
+                remaining: so_far.remaining.min(remaining),
+            });
+        }
+        let tightest = tightest.or_else(|| self.budget_gauge())?;
+        let left = self.budget_left().unwrap_or(u32::MAX);
+        let is_closed = self.rpm_gate_opens_at(now).is_some();
+        Some(RpmGauge {
+            remaining: if is_closed {
+                0
+            } else {
+                tightest.remaining.min(left)
+            },
+            ..tightest
+        })
+    }
+
+    /// Where a limit was stated without its window, what is left of it is all
+    /// that is known.
+    fn budget_gauge(&self) -> Option<RpmGauge> {
+        let told = self.learning.rate.told.filter(|told| told.until > self.seen);
+        let limit = told.filter(|_| self.settings.rpm.adaptive)?.limit;
+        let remaining = limit;
+        Some(RpmGauge { limit, remaining })
+    }
+
+    fn budget_left(&self) -> Option<u32> {
+        let budget = self.learning.rate.budget?;
+        let is_in_force = self.settings.rpm.adaptive && budget.resets_at > self.seen;
+        let left = is_in_force.then(|| budget.left(&self.rpm))?;
+        Some(u32::try_from(left).unwrap_or(u32::MAX))
+    }
+}

@@ -21,6 +21,7 @@ use crate::fields::{FieldError, Fields};
 use crate::governor::ids::{KeyId, RequestId, Version};
 use crate::governor::settings::Settings;
 use crate::governor::time::{Millis, Span};
+use crate::outcome::Report;
 use crate::protocol::control::{Action, Condition, ControlCall};
 use crate::protocol::directory::DirectoryCall;
 use crate::wire::MOST_BODY_BYTES;
@@ -72,6 +73,8 @@ pub async fn serve(
         Control::PutSource(source) => operator.put(source, &body).await,
         Control::ShowSource(source) => operator.pass(source, Ok(Action::Show)).await,
         Control::DeleteSource(source) => operator.delete(source).await,
+        Control::Reset(source) => operator.pass(source, Ok(Action::Reset)).await,
+        Control::Explain(source) => operator.explain(source, &body).await,
         Control::ListSlots(source) => {
             let page = forwards(query).map(|(limit, after)| Action::Slots { limit, after });
             operator.pass(source, page).await
@@ -186,6 +189,13 @@ impl Operator<'_> {
             self.register(source, &response).await?;
         }
         Ok(Reply::Passed(response))
+    }
+
+    async fn explain(&self, source: &str, body: &[u8]) -> Result<Reply, Problem> {
+        Report::parse(body)?;
+        let body = String::from_utf8_lossy(body);
+        let response = self.call(source, Action::Explain, Some(&body), None);
+        Ok(Reply::Passed(response.await?))
     }
 
     async fn register(&self, source: &str, response: &Response) -> Result<(), Problem> {

@@ -2,6 +2,7 @@
 //! its entry in the audit log.
 
 mod keys;
+mod learned;
 mod views;
 
 use serde_json::{Value, json};
@@ -18,6 +19,7 @@ use crate::governor::ids::{Ref, Version};
 use crate::governor::settings::Settings;
 use crate::governor::snapshot::Snapshot;
 use crate::governor::time::Millis;
+use crate::outcome::Report;
 use crate::protocol::control::{Action, Condition, ControlCall};
 use crate::wire::answer::HttpAnswer;
 use crate::wire::problem::{Kind, Problem};
@@ -94,6 +96,8 @@ impl Operation<'_> {
                 successor,
             } => self.refresh(source, *key, *shown, *successor),
             Action::Revoke { key } => self.revoke(source, *key),
+            Action::Reset => self.reset(source),
+            Action::Explain => Ok(self.explain(source, body)),
             Action::Show | Action::Put { .. } | Action::Delete => {
                 Ok(views::document(200, source, self.now))
             }
@@ -212,6 +216,22 @@ impl Operation<'_> {
             .await
             .map_err(|error| Fault::because("the storage was not deleted", error))?;
         Ok(HttpAnswer::json(200, &json!({"deleted": true})))
+    }
+
+    fn reset(&self, source: &mut Source) -> Result<HttpAnswer, Fault> {
+        let audited = self.audited("reset", json!({}));
+        self.object.apply(source, self.now, Command::Reset, |_| {
+            vec![Write::Audit(audited)]
+        })?;
+        Ok(HttpAnswer::json(200, &json!({"reset": true})))
+    }
+
+    fn explain(&self, source: &Source, body: &str) -> HttpAnswer {
+        // Checked at the door; it can only fail where two versions meet.
+        match Report::parse(body.as_bytes()) {
+            Ok(report) => learned::explanation(&source.governor, &report, self.now),
+            Err(error) => Problem::from(error).into_answer(),
+        }
     }
 
     fn force(&self, source: &mut Source, reference: Ref) -> Result<HttpAnswer, Fault> {

@@ -3,6 +3,7 @@
 
 use super::Governor;
 use super::command::Effect;
+use super::ids::{AttemptId, KeyId, Ref, RequestId, SlotSecret};
 use super::learning::{Around, Learning, Sample};
 use super::settings::Settings;
 use super::slots::Slot;
@@ -65,6 +66,30 @@ impl Governor {
         if self.cooldown.open(now) {
             effects.push(Effect::Cooldown { until: None });
         }
+    }
+
+    /// The governor as it would be if a call that is granted now came back with
+    /// this report. Nothing changes here.
+    #[must_use]
+    pub fn explained(&self, now: Millis, report: &Report) -> Self {
+        let mut after = self.clone();
+        let now = now.max(self.seen);
+        after.seen = now;
+        after.last = Ref(self.last.0.saturating_add(1));
+        let slot = Slot {
+            row: u32::MAX,
+            reference: after.last,
+            secret: SlotSecret(0),
+            attempt: AttemptId(0),
+            request: RequestId(0),
+            key: KeyId(0),
+            granted_at: now,
+            in_use: self.slots.in_use().max(1),
+            lease_deadline: now,
+            request_deadline: now,
+        };
+        after.learn(now, &slot, report, &mut Vec::new());
+        after
     }
 
     fn keep_learned(&self, now: Millis, effects: &mut Vec<Effect>) {

@@ -28,6 +28,10 @@ pub enum Action {
     },
     Show,
     Delete,
+    /// What was learned is forgotten.
+    Reset,
+    /// A report comes as the body: what it would change.
+    Explain,
     Slots {
         limit: u32,
         after: Option<Ref>,
@@ -73,6 +77,7 @@ impl Action {
             Self::Mint { .. }
                 | Self::Put { .. }
                 | Self::Delete
+                | Self::Reset
                 | Self::Revoke { .. }
                 | Self::Force { .. }
         )
@@ -145,6 +150,8 @@ impl ControlCall {
             Action::Put { .. } => "put",
             Action::Show => "show",
             Action::Delete => "delete",
+            Action::Reset => "reset",
+            Action::Explain => "explain",
             Action::Slots { .. } => "slots",
             Action::Force { .. } => "force",
             Action::Mint { .. } => "mint",
@@ -205,7 +212,7 @@ impl ControlCall {
                 url.put("limit", limit).put_some("before", before.as_ref())
             }
             Action::Revoke { key } => url.put("key", key),
-            Action::Show | Action::Delete => url,
+            Action::Show | Action::Delete | Action::Reset | Action::Explain => url,
         };
         url.0
     }
@@ -229,6 +236,8 @@ impl ControlCall {
             },
             "show" => Action::Show,
             "delete" => Action::Delete,
+            "reset" => Action::Reset,
+            "explain" => Action::Explain,
             "slots" => Action::Slots {
                 limit: query.parse("limit")?,
                 after: query.parse("after"),
@@ -286,6 +295,8 @@ mod tests {
         let mut actions = vec![
             Action::Show,
             Action::Delete,
+            Action::Reset,
+            Action::Explain,
             Action::Slots {
                 limit: 5,
                 after: None,

@@ -70,6 +70,8 @@ pub enum Control<'a> {
     PutSource(&'a str),
     ShowSource(&'a str),
     DeleteSource(&'a str),
+    Reset(&'a str),
+    Explain(&'a str),
     ListSlots(&'a str),
     ForceRelease { source: &'a str, reference: &'a str },
     MintKey(&'a str),
@@ -204,6 +206,8 @@ fn control<'a>(path: &[&'a str], method: &str) -> Result<Control<'a>, Problem> {
             "POST" => Ok(Control::MintKey(source)),
             _ => Err(Problem::method_not_allowed("GET, POST")),
         },
+        ["pools", source, "reset"] => only(method, "POST", Control::Reset(source)),
+        ["pools", source, "explain"] => only(method, "POST", Control::Explain(source)),
         ["pools", source, "log"] => only(method, "GET", Control::ReadLog(source)),
         ["pools", source, "audit"] => only(method, "GET", Control::ReadAudit(source)),
         ["pools", source, "keys", key] if !key.is_empty() => {

@@ -3,6 +3,7 @@
 
 use serde_json::{Value, json};
 
+use super::learned;
 use crate::edge::store::Page;
 use crate::edge::turn::Source;
 use crate::governor::Governor;
@@ -25,7 +26,7 @@ pub fn document(status: u16, source: &Source, now: Millis) -> HttpAnswer {
     HttpAnswer::json(status, &body).with_header("ETag", format!("\"{}\"", header.version))
 }
 
-fn state(governor: &Governor, now: Millis) -> Value {
+pub fn state(governor: &Governor, now: Millis) -> Value {
     let gauge = governor.gauge();
     let rpm = gauge.rpm.map(|rpm| {
         json!({
@@ -43,6 +44,7 @@ fn state(governor: &Governor, now: Millis) -> Value {
         "queueDepth": gauge.depth,
         "rpm": rpm,
         "cooldownUntil": governor.cooldown().map(Millis::epoch_ms),
+        "learned": learned::learned(governor),
     })
 }
 

@@ -68,7 +68,8 @@ impl Report {
             (Some(429 | 503) | None, _) => true,
             (Some(_), throttled) => throttled.is_some_and(|count| count > 0),
         };
-        self.rate.retry_after.filter(|_| throttled)
+        let hint = self.rate.retry_after.filter(|_| throttled);
+        hint.max(self.rate.exhausted_for())
     }
 }
 

@@ -145,7 +145,7 @@ impl Policy for Governed {
         let gauge = self.governor.gauge();
         Gauge {
             limit: gauge.limit,
-            rpm: gauge.rpm.map(|rpm| (rpm.limit, rpm.used)),
+            rpm: gauge.rpm.map(|rpm| (rpm.limit, rpm.limit.saturating_sub(rpm.remaining))),
         }
     }
 }

@@ -126,12 +126,13 @@ impl Learning {
         if !bounds.adaptive {
             return false;
         }
-        if let Some(limit) = sample.report.rate.concurrency_limit {
-            let told = &mut self.concurrency;
-            return told.told(limit, around.last, bounds, around.now);
-        }
+        let stated = sample.report.rate.concurrency_limit;
+        let told = stated.is_some_and(|limit| {
+            let concurrency = &mut self.concurrency;
+            concurrency.told(limit, around.last, bounds, around.now)
+        });
         if sample.report.signal() != Signal::Served {
-            return false;
+            return told;
         }
         let served = Served {
             reference: sample.reference,
@@ -139,7 +140,7 @@ impl Learning {
             held: around.now.since(sample.granted_at),
             last: around.last,
         };
-        self.concurrency.served(served, bounds, around.now)
+        self.concurrency.served(served, bounds, around.now) || told
     }
 
     /// What the report says of calls in a window, but for throttling.
@@ -170,6 +171,7 @@ impl Learning {
         let hint = sample.report.rate.retry_after;
         match blamed {
             Blamed::Concurrency => {
+                self.rate.acquitted(around.grants);
                 let in_use = sample.in_use.max(1);
                 let bounds = &settings.concurrency;
                 self.concurrency
@@ -200,8 +202,8 @@ impl Learning {
         if self.rate.wait.is_some() {
             return rate.or(concurrency);
         }
-        let was_fine = sample.in_use <= self.concurrency.level;
-        if was_fine && !self.rate.is_idle(around.grants, now) {
+        let was_fine = self.concurrency.was_fine(sample.in_use);
+        if was_fine && !self.rate.is_beside_the_point(around.grants, now) {
             rate.or(concurrency)
         } else {
             concurrency.or(rate)

@@ -4,16 +4,29 @@
 //! A report speaks for the moment at which its call was granted: the grants
 //! since are counted off. So the report of the slot that was granted last knows
 //! best, and calls of others on the same account show in it.
+//!
+//! Of what remains half may go at once, the rest from half of the time on: an
+//! upstream that refills steadily is never drained, and one that resets at once
+//! loses nothing by it. After the reset the whole limit is there again, and half
+//! of it may go until a report tells more.
 
 use crate::governor::cooldown::LONGEST;
 use crate::governor::rpm::Rpm;
 use crate::governor::time::{Millis, Span};
+use crate::outcome::rate::Rate as Said;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
     /// All grants so far at which nothing remains.
-    pub ends: u64,
+    ends: u64,
     pub resets_at: Millis,
+    /// What the first half of the time has, in the same count, and until when.
+    half: u64,
+    half_at: Millis,
+    /// What is there after the reset, as far as it is known, and how long it is
+    /// waited for a report.
+    refill: Option<u64>,
+    span: Span,
     /// All grants so far when the call that told of it was granted.
     told_at: u64,
     /// What remained when it was last written down.
@@ -21,41 +34,56 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// As headers of a call granted at `granted_at` state it.
-    pub fn stated(
-        remaining: u64,
-        reset: Span,
-        granted_at: Millis,
-        grants: &Rpm,
-        now: Millis,
-    ) -> Self {
+    /// As headers of a call granted at `granted_at` state it, if they do.
+    pub fn stated(said: &Said, granted_at: Millis, grants: &Rpm, now: Millis) -> Option<Self> {
+        let (remaining, span) = (said.remaining?, said.reset?.min(LONGEST));
         let told_at = grants.total_at(granted_at);
-        Self {
+        Some(Self {
             ends: told_at.saturating_add(remaining),
-            resets_at: now.plus(reset.min(LONGEST)),
+            resets_at: now.plus(span),
+            half: told_at.saturating_add(remaining.div_ceil(2)),
+            half_at: granted_at.plus(Span::from_ms(span.ms().div_euclid(2))),
+            refill: said.limit.map(|limit| limit.div_ceil(2)),
+            span,
             told_at,
             written: u64::MAX,
-        }
+        })
     }
 
     /// As it was written down at `at`.
     pub fn restored(left: u64, resets_at: Millis, at: Millis, grants: &Rpm) -> Self {
         let told_at = grants.total_at(at);
+        let ends = told_at.saturating_add(left);
         Self {
-            ends: told_at.saturating_add(left),
+            ends,
             resets_at,
+            half: ends,
+            half_at: at,
+            refill: None,
+            span: Span::ZERO,
             told_at,
             written: left,
         }
     }
 
+    /// What is left until the reset.
     pub fn left(&self, grants: &Rpm) -> u64 {
         self.ends.saturating_sub(grants.total())
     }
 
-    /// When it opens, if nothing is left.
+    /// When it opens, if it is closed.
     pub fn opens_at(&self, grants: &Rpm, now: Millis) -> Option<Millis> {
-        Some(self.resets_at).filter(|at| *at > now && self.left(grants) == 0)
+        let used = grants.total();
+        let (most, opens_at) = if now >= self.resets_at {
+            let refilled = grants.total_at(self.resets_at);
+            let most = refilled.saturating_add(self.refill?);
+            (most, self.resets_at.plus(self.span))
+        } else if now < self.half_at && used < self.ends {
+            (self.half, self.half_at.min(self.resets_at))
+        } else {
+            (self.ends, self.resets_at)
+        };
+        Some(opens_at).filter(|at| *at > now && used >= most)
     }
 
     /// Takes `stated` for the budget unless the present one knows better. True

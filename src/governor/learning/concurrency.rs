@@ -18,7 +18,7 @@ use crate::governor::time::{Millis, Span};
 /// How long the ceiling isn't tried again.
 const QUIET: Span = Span::from_seconds(10);
 /// Trying the ceiling again costs about one hint: so many of it lie between.
-const QUIET_HINTS: u64 = 15;
+const QUIET_HINTS: u64 = 10;
 /// A limit that the upstream stated isn't probed for so long.
 const TOLD_FOR: Span = Span::from_seconds(60);
 /// A probe fails if calls are held so much longer than before, in percent.
@@ -35,6 +35,8 @@ const MOST_DOUBLINGS: u32 = 4;
 pub struct Concurrency {
     /// Calls at once that have been fine.
     pub level: u32,
+    /// Calls at once that were served.
+    proven: u32,
     /// The count at which the upstream throttled last.
     pub ceiling: Option<u32>,
     /// The ceiling isn't tried again before this.
@@ -89,6 +91,7 @@ impl Concurrency {
     ) -> Self {
         Self {
             level,
+            proven: 0,
             ceiling,
             quiet_until,
             ramp,
@@ -108,6 +111,11 @@ impl Concurrency {
         limit.clamp(bounds.min, bounds.max)
     }
 
+    /// Whether so many calls at once have been served.
+    pub fn was_fine(&self, in_use: u32) -> bool {
+        in_use <= self.proven.max(1)
+    }
+
     fn tried(&self) -> u32 {
         self.level.saturating_add(self.probe)
     }
@@ -120,6 +128,7 @@ impl Concurrency {
             let grown = ramp.saturating_add(1);
             self.ramp = Some(grown).filter(|ramp| *ramp < self.tried());
         }
+        self.proven = self.proven.max(call.in_use.min(self.tried()));
         let round = &mut self.round;
         let since = *round.since.get_or_insert(call.last);
         let limit = self.level.saturating_add(self.probe);
@@ -174,10 +183,10 @@ impl Concurrency {
         true
     }
 
-    /// Follows at once where calls got shorter, slowly where they got longer.
+    /// Follows slowly: one round may have been short or long by chance.
     fn learn_usual(&mut self, mean_ms: u64) {
         let usual = self.usual_ms;
-        self.usual_ms = if usual == 0 || mean_ms < usual {
+        self.usual_ms = if usual == 0 {
             mean_ms
         } else {
             usual.saturating_mul(7).saturating_add(mean_ms).div_euclid(8)
@@ -221,6 +230,7 @@ impl Concurrency {
             self.level = u32::try_from(cut.div_euclid(100)).unwrap_or(u32::MAX);
         }
         self.level = self.level.clamp(bounds.min, bounds.max);
+        self.proven = self.proven.min(in_use.saturating_sub(1));
         self.ceiling = Some(in_use.max(self.level.saturating_add(1)));
         self.probe = 0;
         self.step = 1;

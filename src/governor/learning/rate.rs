@@ -26,20 +26,22 @@ const KEEP_PERCENT: u64 = 97;
 /// Of a rate that was throttled, in percent at the most.
 const CUT_PERCENT: u64 = 90;
 /// A rate is tried so much higher, in percent.
-const GROW_PERCENT: u64 = 125;
+const GROW_PERCENT: u64 = 110;
 /// How long a rate that was throttled isn't tried higher: a minute's window
 /// must have shown itself.
 const QUIET: Span = Span::from_seconds(60);
 /// How long between two rises without throttling.
-const RISE: Span = Span::from_seconds(15);
+const RISE: Span = Span::from_seconds(10);
 /// Grants are spread so that no more than the rate of this span come at once.
-const BURST_MS: u64 = 2_000;
+const BURST_MS: u64 = 500;
 const HOUR_MS: u64 = 3_600_000;
 /// A grant a minute: no report can stop a source.
 const LEAST_PER_HOUR: u64 = 60;
 const MOST_PER_HOUR: u64 = 3_600_000_000;
 /// A rate that is used less than this, in percent, isn't what throttles.
 const IDLE_PERCENT: u64 = 70;
+/// Of what was let through before, in percent: less than that is no proof.
+const TRIAL_PERCENT: u64 = 25;
 
 /// What of it outlives the object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -48,6 +50,19 @@ pub struct Rate {
     pub inferred: Option<Inferred>,
     pub wait: Option<Wait>,
     pub budget: Option<Budget>,
+    trial: Option<Trial>,
+}
+
+/// A rate that was just inferred must prove itself: an upstream that throttles
+/// again long before it has let through as much as before limits something else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Trial {
+    /// What had been let through before, in a minute at the most.
+    accepted: u32,
+    /// All grants so far when the upstream served again.
+    began: u64,
+    /// What was known before.
+    before: Option<Inferred>,
 }
 
 /// A limit that headers stated.
@@ -169,15 +184,33 @@ impl Rate {
                 until,
             });
         }
-        if let (Some(remaining), Some(reset)) = (said.remaining, said.reset) {
-            let stated = Budget::stated(remaining, reset, granted_at, grants, now);
+        if let Some(stated) = Budget::stated(said, granted_at, grants, now) {
             is_news |= Budget::replace(&mut self.budget, stated, grants, now);
         }
         is_news
     }
 
     /// Whether the rate that is known, if any, can't be what throttled.
-    pub fn is_idle(&self, grants: &Rpm, now: Millis) -> bool {
+    pub fn is_beside_the_point(&self, grants: &Rpm, now: Millis) -> bool {
+        self.is_idle(grants, now) || self.has_failed(grants)
+    }
+
+    fn has_failed(&self, grants: &Rpm) -> bool {
+        self.trial.is_some_and(|trial| {
+            let since = grants.total().saturating_sub(trial.began);
+            since.saturating_mul(100)
+                < u64::from(trial.accepted).saturating_mul(TRIAL_PERCENT)
+        })
+    }
+
+    /// It was something else: a rate that didn't prove itself is forgotten.
+    pub fn acquitted(&mut self, grants: &Rpm) {
+        if self.has_failed(grants) {
+            self.inferred = self.trial.take().and_then(|trial| trial.before);
+        }
+    }
+
+    fn is_idle(&self, grants: &Rpm, now: Millis) -> bool {
         let mut gates = self.gates(now).peekable();
         gates.peek().is_some()
             && gates.all(|gate| {
@@ -219,6 +252,11 @@ impl Rate {
     /// incident. True if the rate changed.
     pub fn served(&mut self, granted_at: Millis, grants: &Rpm, now: Millis) -> bool {
         if let Some(wait) = self.wait.take() {
+            self.trial = Some(Trial {
+                accepted: wait.accepted,
+                began: grants.total(),
+                before: self.inferred,
+            });
             self.inferred = Some(self.sustained(wait, granted_at, now));
             return true;
         }
@@ -242,7 +280,7 @@ impl Rate {
         let closed_for = wait.failed_at.since(wait.began).ms();
         let closed_for = closed_for.saturating_add(granted_at.since(wait.began).ms());
         let closed_for = closed_for.div_euclid(2);
-        let over = wait.busy.ms().saturating_add(closed_for).max(WINDOW.ms());
+        let over = wait.busy.ms().saturating_add(closed_for).max(TRICKLE.ms());
         let let_through = u64::from(wait.accepted).saturating_mul(HOUR_MS);
         let per_hour = percent(let_through.div_euclid(over.max(1)), KEEP_PERCENT);
         let before = self.inferred.map(|known| percent(known.per_hour, CUT_PERCENT));

@@ -111,42 +111,36 @@ fn rate(fields: &Fields, grants: &Rpm, now: Millis) -> Result<Rate, FieldError> 
     let inferred = fields.part("inferred")?;
     let waited = fields.part("wait")?;
     let budget = fields.part("budget")?;
-    Ok(Rate {
-        told: match small(&told, "limit")? {
-            None => None,
-            Some(limit) => Some(Told {
-                limit,
-                window: told.natural("windowMs")?.map(Span::from_ms),
-                until: now.plus(LONGEST),
-            }),
-        },
-        inferred: match inferred.natural("perHour")? {
-            None => None,
-            Some(per_hour) => Some(Inferred {
-                per_hour,
-                quiet_until: moment(&inferred, "quietUntil")?,
-            }),
-        },
-        wait: match small(&waited, "accepted")? {
-            None => None,
-            Some(accepted) => Some(Wait {
-                began: moment(&waited, "began")?,
-                accepted,
-                busy: Span::from_ms(waited.natural("busyMs")?.unwrap_or(0)),
-                failed_at: moment(&waited, "failedAt")?,
-                interval: waited.natural("intervalMs")?.map(Span::from_ms),
-                next_at: moment(&waited, "nextAt")?.min(now.plus(LONGEST)),
-            }),
-        },
-        budget: match budget.natural("left")? {
-            None => None,
-            Some(left) => {
-                let resets_at = moment(&budget, "resetsAt")?.min(now.plus(LONGEST));
-                let at = moment(&budget, "at")?;
-                Some(Budget::restored(left, resets_at, at, grants))
-            }
-        },
-    })
+    let mut rate = Rate::default();
+    if let Some(limit) = small(&told, "limit")? {
+        rate.told = Some(Told {
+            limit,
+            window: told.natural("windowMs")?.map(Span::from_ms),
+            until: now.plus(LONGEST),
+        });
+    }
+    if let Some(per_hour) = inferred.natural("perHour")? {
+        rate.inferred = Some(Inferred {
+            per_hour,
+            quiet_until: moment(&inferred, "quietUntil")?,
+        });
+    }
+    if let Some(accepted) = small(&waited, "accepted")? {
+        rate.wait = Some(Wait {
+            began: moment(&waited, "began")?,
+            accepted,
+            busy: Span::from_ms(waited.natural("busyMs")?.unwrap_or(0)),
+            failed_at: moment(&waited, "failedAt")?,
+            interval: waited.natural("intervalMs")?.map(Span::from_ms),
+            next_at: moment(&waited, "nextAt")?.min(now.plus(LONGEST)),
+        });
+    }
+    if let Some(left) = budget.natural("left")? {
+        let resets_at = moment(&budget, "resetsAt")?.min(now.plus(LONGEST));
+        let at = moment(&budget, "at")?;
+        rate.budget = Some(Budget::restored(left, resets_at, at, grants));
+    }
+    Ok(rate)
 }
 
 fn by(fields: &Fields) -> Result<Option<Source>, FieldError> {

@@ -22,7 +22,9 @@ pub fn text(options: &Options, results: &Results) -> String {
     let seeds = options.seeds;
     writeln!(
         text,
-        "Goodput in % of the oracle's; {seeds} seeds of {minutes} minutes each.\n"
+        "Goodput in % of the oracle's; {seeds} seeds of {minutes} minutes each. The mean is the \
+         geometric one, with nothing above 100; the yield is goodput times the share of calls that \
+         weren't throttled.\n"
     )
     .unwrap();
     text += &goodput(options, results);
@@ -104,14 +106,19 @@ fn goodput(options: &Options, results: &Results) -> String {
         let cells = kinds.map(|kind| cell(results, *case, *kind, Figures::ratio));
         text += &row(&case.name(), cells);
     }
-    let ratios = |kind: &Kind| results.ratios(options, *kind);
-    let means = options.kinds.iter().map(|kind| percent(mean(ratios(kind))));
+    let all = |kind: &Kind, of| results.all(options, *kind, of);
+    let kinds = options.kinds.iter();
+    let means = kinds
+        .clone()
+        .map(|kind| percent(mean(all(kind, Figures::ratio))));
     text += &row("**mean**", means);
-    let worst = |kind| ratios(kind).into_iter().fold(f64::INFINITY, f64::min);
-    text += &row(
-        "**worst**",
-        options.kinds.iter().map(|kind| percent(worst(kind))),
-    );
+    let least = |kind| {
+        let ratios = all(kind, Figures::ratio);
+        percent(ratios.into_iter().fold(f64::INFINITY, f64::min))
+    };
+    text += &row("**worst**", kinds.clone().map(least));
+    let yields = kinds.map(|kind| percent(mean(all(kind, Figures::yielded))));
+    text += &row("**mean yield**", yields);
     text
 }
 
@@ -120,12 +127,7 @@ fn throttled(options: &Options, results: &Results) -> String {
     for case in &options.cases {
         let kinds = options.kinds.iter();
         let cells = kinds.map(|kind| cell(results, *case, *kind, Figures::throttled_share));
-        let late = cell(
-            results,
-            *case,
-            options.judge,
-            Figures::late_throttled_share,
-        );
+        let late = cell(results, *case, options.judge, Figures::late_throttled_share);
         text += &row(&case.name(), cells.chain([late]));
     }
     text

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use crate::figures::Figures;
 use crate::flavour::Flavour;
 use crate::options::Options;
 use crate::policy::Kind;
@@ -10,6 +11,8 @@ use crate::scenario::{Case, Letter};
 use crate::world::{self, Second};
 
 const WIDTH: f64 = 860.0;
+/// Seconds between two points of a line.
+const EVERY: usize = 3;
 const INK: &str = "#1f2933";
 const FAINT: &str = "#d9dee3";
 const MEASURED: [(Kind, &str); 6] = [
@@ -83,41 +86,80 @@ impl Svg {
     }
 }
 
-/// Goodput of every policy in every case, a line each.
+/// Goodput and throttled calls of every policy in every case, a line each.
 pub fn goodput(options: &Options, results: &Results) -> String {
     const ROW: f64 = 19.0;
-    const TOP: f64 = 56.0;
-    const LEFT: f64 = 130.0;
-    const MOST: f64 = 1.4;
-    let bottom = TOP + ROW * options.cases.len() as f64;
-    let x = |ratio: f64| LEFT + (WIDTH - LEFT - 30.0) * ratio.min(MOST) / MOST;
-    let mut svg = Svg::new(bottom + 46.0);
-    svg.text(LEFT, 18.0, "start", "Goodput in % of the oracle’s");
+    const TOP: f64 = 72.0;
+    let rows = options.cases.len() as f64;
+    let mut svg = Svg::new(TOP + ROW * rows + 30.0);
     for (nth, (kind, colour)) in MEASURED.into_iter().enumerate() {
-        let at = LEFT + 118.0 * nth as f64;
-        svg.dot(at + 5.0, 36.0, 5.0, colour);
-        svg.text(at + 15.0, 40.0, "start", kind.name());
+        let at = 130.0 + 118.0 * nth as f64;
+        svg.dot(at + 5.0, 18.0, 5.0, colour);
+        svg.text(at + 15.0, 22.0, "start", kind.name());
     }
-    for tenth in (0..=14).step_by(2) {
-        let ratio = f64::from(tenth) / 10.0;
-        let colour = if tenth == 10 { INK } else { FAINT };
-        svg.line((x(ratio), TOP - 4.0), (x(ratio), bottom), colour);
-        let label = format!("{}", tenth * 10);
-        svg.text(x(ratio), bottom + 16.0, "middle", &label);
+    let goodput = Scale {
+        title: "goodput in % of the oracle’s",
+        left: 130.0,
+        width: 420.0,
+        most: 1.4,
+        of: Figures::ratio,
+    };
+    let throttled = Scale {
+        title: "throttled in % of all calls",
+        left: 590.0,
+        width: 240.0,
+        most: 1.0,
+        of: Figures::throttled_share,
+    };
+    for scale in [goodput, throttled] {
+        scale.frame(&mut svg, TOP, TOP + ROW * rows);
+        for (nth, case) in options.cases.iter().enumerate() {
+            let y = TOP + ROW * (nth as f64 + 0.5);
+            scale.dots(&mut svg, y, |kind| results.get(*case, kind));
+        }
     }
-    svg.text(x(MOST / 2.0), bottom + 36.0, "middle", "% of the oracle");
     for (nth, case) in options.cases.iter().enumerate() {
         let y = TOP + ROW * (nth as f64 + 0.5);
-        svg.text(LEFT - 12.0, y + 4.0, "end", &case.name());
-        svg.line((x(0.0), y), (x(MOST), y), "#eef1f4");
+        svg.text(118.0, y + 4.0, "end", &case.name());
+    }
+    svg.end()
+}
+
+/// One of the columns of dots.
+struct Scale {
+    title: &'static str,
+    left: f64,
+    width: f64,
+    most: f64,
+    of: fn(&Figures) -> f64,
+}
+
+impl Scale {
+    fn x(&self, share: f64) -> f64 {
+        self.left + self.width * share.min(self.most) / self.most
+    }
+
+    fn frame(&self, svg: &mut Svg, top: f64, bottom: f64) {
+        svg.text(self.left, top - 18.0, "start", self.title);
+        let tenths = (self.most * 10.0).round() as u32;
+        for tenth in (0..=tenths).step_by(2) {
+            let x = self.x(f64::from(tenth) / 10.0);
+            let is_all = tenth == 10 && self.most > 1.0;
+            let colour = if is_all { INK } else { FAINT };
+            svg.line((x, top - 6.0), (x, bottom), colour);
+            svg.text(x, bottom + 17.0, "middle", &(tenth * 10).to_string());
+        }
+    }
+
+    fn dots<'a>(&self, svg: &mut Svg, y: f64, figures: impl Fn(Kind) -> Option<&'a Figures>) {
+        svg.line((self.x(0.0), y), (self.x(self.most), y), "#eef1f4");
         for (kind, colour) in MEASURED.into_iter().rev() {
-            if let Some(figures) = results.get(*case, kind) {
+            if let Some(figures) = figures(kind) {
                 let radius = if kind == Kind::Ours { 5.5 } else { 4.0 };
-                svg.dot(x(figures.ratio()), y, radius, colour);
+                svg.dot(self.x((self.of)(figures)), y, radius, colour);
             }
         }
     }
-    svg.end()
 }
 
 struct Panel {
@@ -157,6 +199,7 @@ impl Panel {
     fn draw(&self, svg: &mut Svg, values: impl Iterator<Item = f64>, colour: &str, style: &str) {
         let points: Vec<(f64, f64)> = values
             .enumerate()
+            .step_by(EVERY)
             .map(|(second, value)| self.point(second, value))
             .collect();
         svg.path(&points, colour, style);
@@ -205,7 +248,7 @@ pub fn steps(options: &Options) -> String {
         WIDTH / 2.0,
         550.0,
         "middle",
-        "minutes (429 bare, seed as run)",
+        &format!("minutes (429 bare, seed {})", options.seed),
     );
     svg.end()
 }

@@ -27,7 +27,6 @@ pub struct Figures {
     pub fairness: f64,
     /// Of completed calls, the mean in milliseconds.
     pub service_ms: f64,
-    pub seconds: u64,
 }
 
 impl Figures {
@@ -38,7 +37,6 @@ impl Figures {
             oracle: self::completed(&oracle.seconds),
             fairness: jain(&run.by_caller),
             service_ms: run.service_ms as f64 / completed.max(1) as f64,
-            seconds: run.seconds.len() as u64,
             ..Self::default()
         };
         for second in &run.seconds {
@@ -71,6 +69,12 @@ impl Figures {
         self.completed as f64 / self.oracle.max(1) as f64
     }
 
+    /// Goodput less what was wasted: the ratio, at most 1, times the share of
+    /// calls that weren't throttled. Who hammers has goodput, but no yield.
+    pub fn yielded(&self) -> f64 {
+        self.ratio().min(1.0) * (1.0 - self.throttled_share())
+    }
+
     pub fn throttled_share(&self) -> f64 {
         self.throttled as f64 / self.calls.max(1) as f64
     }
@@ -98,7 +102,6 @@ impl Figures {
             sum.settled.extend(&one.settled);
             sum.fairness += one.fairness / all.len() as f64;
             sum.service_ms += one.service_ms / all.len() as f64;
-            sum.seconds += one.seconds;
         }
         sum
     }

@@ -10,27 +10,23 @@ use crate::options::Options;
 use crate::plot;
 use crate::policy::Kind;
 use crate::runs::Results;
-use crate::scenario::Case;
 
 const BEGIN: &str = "<!-- written by --write: begin -->";
 const END: &str = "<!-- written by --write: end -->";
 
 /// The section of results, in Markdown.
 pub fn text(options: &Options, results: &Results) -> String {
-    let mut text = String::new();
     let minutes = options.seconds / 60;
     let seeds = options.seeds;
-    writeln!(
-        text,
-        "Goodput in % of the oracle's; {seeds} seeds of {minutes} minutes each.\n"
-    )
-    .unwrap();
-    text += &goodput(options, results);
-    text += "\nCalls that were throttled, in % of all calls; for ours also after settling.\n\n";
-    text += &throttled(options, results);
+    let judged = options.judge.name();
+    let mut text = format!(
+        "Goodput in % of the oracle's, and after the dot the calls that were throttled in % of \
+         all. {seeds} seeds of {minutes} minutes each.\n\n"
+    );
+    text += &everybody(options, results);
     if options.kinds.contains(&options.judge) {
-        text += "\nThe rest of what was measured of ours.\n\n";
-        text += &ours(options, results);
+        write!(text, "\nWhat else was measured of {judged}.\n\n").unwrap();
+        text += &one(options, results);
     }
     text += &where_rivals_win(options, results);
     text
@@ -77,64 +73,43 @@ fn percent(share: f64) -> String {
     format!("{:.1}", 100.0 * share)
 }
 
-fn head(options: &Options, title: &str, more: &str) -> String {
-    let names: Vec<&str> = options.kinds.iter().map(|kind| kind.name()).collect();
-    format!(
-        "| {title} | {} |{more}\n|---|{}{}\n",
-        names.join(" | "),
-        "--:|".repeat(names.len()),
-        if more.is_empty() { "" } else { "--:|" }
-    )
-}
-
 fn row(name: &str, cells: impl Iterator<Item = String>) -> String {
     let cells: Vec<String> = cells.collect();
     format!("| {name} | {} |\n", cells.join(" | "))
 }
 
-fn cell(results: &Results, case: Case, kind: Kind, of: impl Fn(&Figures) -> f64) -> String {
-    let figures = results.get(case, kind);
-    figures.map_or("–".to_owned(), |figures| percent(of(figures)))
-}
-
-fn goodput(options: &Options, results: &Results) -> String {
-    let mut text = head(options, "case", "");
+fn everybody(options: &Options, results: &Results) -> String {
+    let kinds = options.kinds.iter();
+    let mut text = row("case", kinds.clone().map(|kind| kind.name().to_owned()));
+    writeln!(text, "|---|{}", "--:|".repeat(options.kinds.len())).unwrap();
     for case in &options.cases {
-        let kinds = options.kinds.iter();
-        let cells = kinds.map(|kind| cell(results, *case, *kind, Figures::ratio));
-        text += &row(&case.name(), cells);
+        let cell = |kind| {
+            let figures: Option<&Figures> = results.get(*case, kind);
+            figures.map_or("–".to_owned(), |figures| {
+                let throttled = percent(figures.throttled_share());
+                format!("{} · {throttled}", percent(figures.ratio()))
+            })
+        };
+        text += &row(&case.name(), kinds.clone().map(|kind| cell(*kind)));
     }
-    let ratios = |kind: &Kind| results.ratios(options, *kind);
-    let means = options.kinds.iter().map(|kind| percent(mean(ratios(kind))));
-    text += &row("**mean**", means);
-    let worst = |kind| ratios(kind).into_iter().fold(f64::INFINITY, f64::min);
-    text += &row(
-        "**worst**",
-        options.kinds.iter().map(|kind| percent(worst(kind))),
-    );
+    let all = |kind: &Kind, of| results.all(options, *kind, of);
+    let means = kinds.clone();
+    let means = means.map(|kind| percent(mean(all(kind, Figures::ratio))));
+    text += &row("**mean goodput**", means);
+    let least = |kind| {
+        let ratios = all(kind, Figures::ratio);
+        percent(ratios.into_iter().fold(f64::INFINITY, f64::min))
+    };
+    text += &row("**worst goodput**", kinds.clone().map(least));
+    let yields = kinds.map(|kind| percent(mean(all(kind, Figures::yielded))));
+    text += &row("**mean yield**", yields);
     text
 }
 
-fn throttled(options: &Options, results: &Results) -> String {
-    let mut text = head(options, "case", " after settling |");
-    for case in &options.cases {
-        let kinds = options.kinds.iter();
-        let cells = kinds.map(|kind| cell(results, *case, *kind, Figures::throttled_share));
-        let late = cell(
-            results,
-            *case,
-            options.judge,
-            Figures::late_throttled_share,
-        );
-        text += &row(&case.name(), cells.chain([late]));
-    }
-    text
-}
-
-fn ours(options: &Options, results: &Results) -> String {
-    let mut text = "| case | rule | settled s, median | nine of ten | all | allowed | fairness \
-                    | throttled late | allowed | service ms |\n\
-                    |---|---|--:|--:|--:|--:|--:|--:|--:|--:|\n"
+fn one(options: &Options, results: &Results) -> String {
+    let mut text = "| case | rule | settled within s: half of the steps | nine of ten | all \
+                    | allowed | throttled after settling | in % | allowed | fairness \
+                    | service ms |\n|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n"
         .to_owned();
     for case in &options.cases {
         let Some(figures) = results.get(*case, options.judge) else {
@@ -150,9 +125,10 @@ fn ours(options: &Options, results: &Results) -> String {
             settled(SETTLED_SHARE),
             settled(1.0),
             case.allowed_to_settle().to_string(),
-            format!("{:.3}", figures.fairness),
             figures.late_throttled.to_string(),
+            percent(figures.late_throttled_share()),
             format!("{:.0}", figures.allowed_throttled()),
+            format!("{:.3}", figures.fairness),
             format!("{:.0}", figures.service_ms),
         ];
         text += &row(&case.name(), cells.into_iter());
@@ -163,32 +139,32 @@ fn ours(options: &Options, results: &Results) -> String {
 /// Says where one of Netflix's three has more goodput, at which price.
 fn where_rivals_win(options: &Options, results: &Results) -> String {
     let mut text = String::new();
-    for case in &options.cases {
-        let Some(own) = results.get(*case, options.judge) else {
-            continue;
-        };
-        for rival in Kind::NETFLIX {
-            let Some(theirs) = results.get(*case, rival) else {
-                continue;
-            };
-            // Both are at what the rule gives, if both are past it.
-            if theirs.ratio().min(1.0) > own.ratio().min(1.0) {
-                writeln!(
-                    text,
-                    "- {}: {} has {} %, ours {} %; throttled {} % against {} %",
+    for rival in Kind::NETFLIX {
+        let mut wins = Vec::new();
+        for case in &options.cases {
+            let both = results
+                .get(*case, options.judge)
+                .zip(results.get(*case, rival));
+            // What is past the oracle's is nobody's merit.
+            let won = both.filter(|(own, theirs)| theirs.ratio().min(1.0) > own.ratio().min(1.0));
+            if let Some((own, theirs)) = won {
+                wins.push(format!(
+                    "{} ({} against {}, throttled {} against {})",
                     case.name(),
-                    rival.name(),
                     percent(theirs.ratio()),
                     percent(own.ratio()),
                     percent(theirs.throttled_share()),
                     percent(own.throttled_share())
-                )
-                .unwrap();
+                ));
             }
+        }
+        if !wins.is_empty() {
+            writeln!(text, "- {}: {}", rival.name(), wins.join(", ")).unwrap();
         }
     }
     if text.is_empty() {
         return text;
     }
-    format!("\nWhere one of Netflix's three has more goodput than ours:\n\n{text}")
+    let judged = options.judge.name();
+    format!("\nWhere one of Netflix's three has more goodput than {judged}, in %:\n\n{text}")
 }

@@ -26,10 +26,12 @@ impl Results {
         self.by_run.get(&(told(case, kind), kind))
     }
 
-    /// The ratios of a policy in all cases that were run.
-    pub fn ratios(&self, options: &Options, kind: Kind) -> Vec<f64> {
-        let of = |case: &Case| self.get(*case, kind).map(Figures::ratio);
-        options.cases.iter().filter_map(of).collect()
+    /// A figure of a policy in all cases that were run.
+    pub fn all(&self, options: &Options, kind: Kind, of: fn(&Figures) -> f64) -> Vec<f64> {
+        let cases = options.cases.iter();
+        cases
+            .filter_map(|case| self.get(*case, kind).map(of))
+            .collect()
     }
 }
 

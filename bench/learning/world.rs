@@ -179,10 +179,7 @@ impl World {
             ..Seen::default()
         };
         if self.kind.reads_headers() {
-            let headers = self
-                .case
-                .flavour
-                .headers(&outcome.standing, START_MS + now);
+            let headers = self.case.flavour.headers(&outcome.standing, START_MS + now);
             seen.rate = flavour::read(&headers, START_MS + answered);
         }
         let mut renewal = now + RENEW_INTERVAL_MS;

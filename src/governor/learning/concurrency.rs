@@ -18,7 +18,7 @@ use crate::governor::time::{Millis, Span};
 /// How long the ceiling isn't tried again.
 const QUIET: Span = Span::from_seconds(10);
 /// Trying the ceiling again costs about one hint: so many of it lie between.
-const QUIET_HINTS: u64 = 10;
+const QUIET_HINTS: u64 = 14;
 /// A limit that the upstream stated isn't probed for so long.
 const TOLD_FOR: Span = Span::from_seconds(60);
 /// A probe fails if calls are held so much longer than before, in percent.

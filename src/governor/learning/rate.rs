@@ -19,10 +19,10 @@ use crate::governor::time::{Millis, Span};
 use crate::outcome::rate::Rate as Said;
 
 /// The first interval of the trickle; it doubles with each grant.
-const TRICKLE: Span = Span::from_seconds(1);
+const TRICKLE: Span = Span::from_seconds(2);
 const LONGEST_TRICKLE: Span = Span::from_seconds(60);
 /// Of the rate that was let through, in percent: a window's edge isn't known.
-const KEEP_PERCENT: u64 = 97;
+const KEEP_PERCENT: u64 = 99;
 /// Of a rate that was throttled, in percent at the most.
 const CUT_PERCENT: u64 = 90;
 /// A rate is tried so much higher, in percent.

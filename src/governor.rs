@@ -19,9 +19,9 @@
 
 mod admission;
 mod audit;
-mod gauge;
 pub mod command;
 pub mod cooldown;
+mod gauge;
 pub mod ids;
 mod learn;
 pub mod learning;

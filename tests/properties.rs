@@ -14,40 +14,18 @@
 
 mod support;
 
-use std::env;
-
 use proptest::collection::vec;
 use proptest::prelude::*;
-use proptest::test_runner::{FileFailurePersistence, RngSeed};
 
 use swarmvia_locks::governor::command::Command;
 
+use support::config;
 use support::moves::{Move, moves, settings, writing};
 use support::world::World;
 use support::{limit, ms};
 
-/// Sequences that once failed; they are run first.
-const REGRESSIONS: &str = concat!(
-    env!("CARGO_MANIFEST_DIR"),
-    "/tests/proptest-regressions/properties.txt"
-);
-
-fn config(cases: u32) -> ProptestConfig {
-    let mut config = ProptestConfig {
-        failure_persistence: Some(Box::new(FileFailurePersistence::Direct(REGRESSIONS))),
-        ..ProptestConfig::default()
-    };
-    if env::var_os("PROPTEST_CASES").is_none() {
-        config.cases = cases;
-    }
-    if env::var_os("PROPTEST_RNG_SEED").is_none() {
-        config.rng_seed = RngSeed::Fixed(1);
-    }
-    config
-}
-
 proptest! {
-    #![proptest_config(config(600))]
+    #![proptest_config(config("properties", 600))]
 
     #[test]
     fn every_step_keeps_every_promise(settings in settings(), moves in vec(moves(), 1..120)) {
@@ -64,7 +42,7 @@ proptest! {
 const ROWS_OF_A_QUIET_SOURCE: usize = 4 * 64 + 10;
 
 proptest! {
-    #![proptest_config(config(60))]
+    #![proptest_config(config("properties", 60))]
 
     #[test]
     fn rows_stay_bounded_and_the_newest_attempts_are_kept(

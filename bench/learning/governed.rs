@@ -145,7 +145,9 @@ impl Policy for Governed {
         let gauge = self.governor.gauge();
         Gauge {
             limit: gauge.limit,
-            rpm: gauge.rpm.map(|rpm| (rpm.limit, rpm.limit.saturating_sub(rpm.remaining))),
+            rpm: gauge
+                .rpm
+                .map(|rpm| (rpm.limit, rpm.limit.saturating_sub(rpm.remaining))),
         }
     }
 }

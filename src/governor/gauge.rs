@@ -92,7 +92,11 @@ impl Governor {
     /// Where a limit was stated without its window, what is left of it is all
     /// that is known.
     fn budget_gauge(&self) -> Option<RpmGauge> {
-        let told = self.learning.rate.told.filter(|told| told.until > self.seen);
+        let told = self
+            .learning
+            .rate
+            .told
+            .filter(|told| told.until > self.seen);
         let limit = told.filter(|_| self.settings.rpm.adaptive)?.limit;
         let remaining = limit;
         Some(RpmGauge { limit, remaining })

@@ -14,6 +14,8 @@ pub mod budget;
 pub mod concurrency;
 pub mod rate;
 mod stored;
+#[cfg(test)]
+mod tests;
 
 use concurrency::{Concurrency, Served};
 use rate::Rate;

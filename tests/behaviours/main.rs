@@ -15,6 +15,7 @@
 mod support;
 
 mod leaks;
+mod learning;
 mod limits;
 mod queue;
 mod renewal;

@@ -25,7 +25,28 @@ use swarmvia_locks::governor::time::{Millis, Span};
 use swarmvia_locks::outcome::Report;
 use swarmvia_locks::outcome::rate::Rate;
 
+use proptest::prelude::ProptestConfig;
+use proptest::test_runner::{FileFailurePersistence, RngSeed};
+
 use storage::Storage;
+
+/// Property tests: the same cases in every run, unless the environment asks for
+/// others; sequences that once failed are run first.
+pub fn config(test: &str, cases: u32) -> ProptestConfig {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/proptest-regressions");
+    let file: &'static str = format!("{folder}/{test}.txt").leak();
+    let mut config = ProptestConfig {
+        failure_persistence: Some(Box::new(FileFailurePersistence::Direct(file))),
+        ..ProptestConfig::default()
+    };
+    if std::env::var_os("PROPTEST_CASES").is_none() {
+        config.cases = cases;
+    }
+    if std::env::var_os("PROPTEST_RNG_SEED").is_none() {
+        config.rng_seed = RngSeed::Fixed(1);
+    }
+    config
+}
 
 /// When every test begins.
 pub const START: Millis = Millis::from_epoch(1_710_000_000_000);
@@ -221,5 +242,13 @@ impl Shell {
 
     pub fn in_use(&self) -> u32 {
         self.governor.gauge().in_use
+    }
+}
+
+/// The slot that a verdict grants.
+pub fn slot_of(verdict: &Verdict) -> Option<SlotId> {
+    match verdict {
+        Verdict::Granted(grant) => Some(grant.slot),
+        _ => None,
     }
 }

@@ -24,9 +24,9 @@ pub fn learned(governor: &Governor) -> Value {
     });
     let rate = settings.rpm.adaptive.then(|| {
         let known = &learned.rate;
-        let told = known.told.map(|told| {
-            json!({"limit": told.limit, "windowMs": told.window.map(Span::ms)})
-        });
+        let told = known
+            .told
+            .map(|told| json!({"limit": told.limit, "windowMs": told.window.map(Span::ms)}));
         let inferred = known.inferred.map(|inferred| {
             let gate = inferred.gate();
             json!({"limit": gate.limit, "windowMs": gate.window.ms(), "perHour": inferred.per_hour})

@@ -163,7 +163,10 @@ impl Concurrency {
 
     /// Whether the probe becomes the level.
     fn judge(&mut self, mean_ms: u64, now: Millis) -> bool {
-        let most_ms = self.usual_ms.saturating_mul(TOO_LONG_PERCENT).div_euclid(100);
+        let most_ms = self
+            .usual_ms
+            .saturating_mul(TOO_LONG_PERCENT)
+            .div_euclid(100);
         if self.usual_ms > 0 && mean_ms > most_ms {
             self.ceiling = Some(self.tried());
             self.step = 1;
@@ -189,7 +192,10 @@ impl Concurrency {
         self.usual_ms = if usual == 0 {
             mean_ms
         } else {
-            usual.saturating_mul(7).saturating_add(mean_ms).div_euclid(8)
+            usual
+                .saturating_mul(7)
+                .saturating_add(mean_ms)
+                .div_euclid(8)
         };
     }
 
@@ -197,7 +203,10 @@ impl Concurrency {
     /// ceiling itself only from right below it, after some quiet.
     fn next_probe(&mut self, bounds: &Bounds, now: Millis) -> u32 {
         let room = bounds.max.saturating_sub(self.level);
-        let step = match self.ceiling.map(|ceiling| ceiling.saturating_sub(self.level)) {
+        let step = match self
+            .ceiling
+            .map(|ceiling| ceiling.saturating_sub(self.level))
+        {
             None => self.step,
             Some(..=1) if now < self.quiet_until => return 0,
             Some(distance) => {

@@ -198,8 +198,7 @@ impl Rate {
     fn has_failed(&self, grants: &Rpm) -> bool {
         self.trial.is_some_and(|trial| {
             let since = grants.total().saturating_sub(trial.began);
-            since.saturating_mul(100)
-                < u64::from(trial.accepted).saturating_mul(TRIAL_PERCENT)
+            since.saturating_mul(100) < u64::from(trial.accepted).saturating_mul(TRIAL_PERCENT)
         })
     }
 
@@ -283,7 +282,9 @@ impl Rate {
         let over = wait.busy.ms().saturating_add(closed_for).max(TRICKLE.ms());
         let let_through = u64::from(wait.accepted).saturating_mul(HOUR_MS);
         let per_hour = percent(let_through.div_euclid(over.max(1)), KEEP_PERCENT);
-        let before = self.inferred.map(|known| percent(known.per_hour, CUT_PERCENT));
+        let before = self
+            .inferred
+            .map(|known| percent(known.per_hour, CUT_PERCENT));
         let per_hour = before.map_or(per_hour, |before| per_hour.min(before));
         Inferred {
             per_hour: per_hour.clamp(LEAST_PER_HOUR, MOST_PER_HOUR),

@@ -25,3 +25,16 @@ pub struct Rate {
     /// Calls at once, at least 1.
     pub concurrency_limit: Option<u64>,
 }
+
+impl Rate {
+    /// How long an exhausted window stays so: nothing is left of the requests or
+    /// of the tokens, and the upstream said until when.
+    pub fn exhausted_for(&self) -> Option<Span> {
+        let of = |remaining, reset: Option<Span>| match remaining {
+            Some(0) => reset.filter(|span| !span.is_zero()),
+            _ => None,
+        };
+        let requests = of(self.remaining, self.reset);
+        requests.max(of(self.token_remaining, self.token_reset))
+    }
+}

@@ -194,4 +194,62 @@ mod tests {
             );
         }
     }
+
+    #[test]
+    fn an_exhausted_window_closes_the_gate_whatever_the_status_and_the_longer_wins() {
+        for (rate, closes) in [
+            (r#""remaining":0,"resetMs":500"#, Some(500)),
+            (r#""tokenRemaining":0,"tokenResetMs":700"#, Some(700)),
+            (
+                r#""remaining":0,"resetMs":500,"tokenRemaining":0,"tokenResetMs":70"#,
+                Some(500),
+            ),
+            (r#""remaining":1,"resetMs":500"#, None),
+            (r#""remaining":0"#, None),
+            (r#""remaining":0,"resetMs":0"#, None),
+            (r#""resetMs":500"#, None),
+            (r#""retryAfterMs":900"#, None),
+        ] {
+            let body = format!(r#"{{"status":200,"rate":{{{rate}}}}}"#);
+            let gate = parse(&body).unwrap().closes_gate_for();
+            assert_eq!(gate.map(Span::ms), closes, "{rate}");
+        }
+        let both = r#"{"status":429,"retryAfterMs":5,"rate":{"remaining":0,"resetMs":9}}"#;
+        assert_eq!(
+            parse(both).unwrap().closes_gate_for(),
+            Some(Span::from_ms(9))
+        );
+    }
+
+    #[test]
+    fn rate_wins_over_headers_and_the_top_level_hint_over_both() {
+        let headers = r#""headers":{"Retry-After":"7","RateLimit-Limit":["5"]}"#;
+        let rate = |body: String| parse(&body).unwrap().rate;
+        let read = rate(format!("{{{headers}}}"));
+        assert_eq!(
+            (read.limit, read.retry_after),
+            (Some(5), Some(Span::from_seconds(7)))
+        );
+        assert_eq!(
+            rate(format!(r#"{{{headers},"rate":{{}}}}"#)),
+            Rate::default()
+        );
+        assert_eq!(rate(format!(r#"{{{headers},"rate":null}}"#)), read);
+        let hint = rate(format!(r#"{{{headers},"retryAfterMs":3}}"#)).retry_after;
+        assert_eq!(hint, Some(Span::from_ms(3)));
+    }
+
+    #[test]
+    fn numbers_of_rate_are_as_sane_as_those_of_headers() {
+        let body = r#"{"rate":{"limit":0,"remaining":2.9,"resetMs":1.2,"tokenLimit":1e300,
+            "windowMs":0,"concurrencyLimit":0.5}}"#;
+        let rate = parse(body).unwrap().rate;
+        let expected = Rate {
+            remaining: Some(2),
+            reset: Some(Span::from_ms(2)),
+            token_limit: Some(crate::governor::time::MAX_SAFE),
+            ..Rate::default()
+        };
+        assert_eq!(rate, expected);
+    }
 }

@@ -260,7 +260,7 @@ fn config() -> ProptestConfig {
     ProptestConfig {
         failure_persistence: Some(Box::new(FileFailurePersistence::Direct(concat!(
             env!("CARGO_MANIFEST_DIR"),
-            "/tests/dialects.proptest-regressions"
+            "/tests/proptest-regressions/dialects.txt"
         )))),
         ..ProptestConfig::default()
     }

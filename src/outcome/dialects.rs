@@ -8,7 +8,9 @@
 //! has one, else from the `now` that the caller passes.
 
 mod budgets;
+mod groups;
 pub mod names;
+mod sums;
 pub mod values;
 pub mod vocabulary;
 
@@ -16,7 +18,7 @@ use std::collections::BTreeMap;
 
 use self::budgets::Budgets;
 use self::names::{Name, Role, Unit};
-use super::durations::{MINUTE, SECOND, When};
+use super::durations::{self, MINUTE, SECOND, When};
 use super::rate::Rate;
 use super::windows;
 use super::{moments, windows::Window};
@@ -76,6 +78,9 @@ impl Rate {
         let mut hint: Option<Hint> = None;
         for (name, value) in &headers.0 {
             let value = value.trim();
+            // ip-api.com; elsewhere the name belongs to caches.
+            let is_countdown = name == "x-ttl" && headers.0.contains_key("x-rl");
+            let name = if is_countdown { "x-rl-reset" } else { name };
             let Some(read) = names::read(name) else {
                 continue;
             };
@@ -121,7 +126,9 @@ fn of_windows(windows: &[Window]) -> Rate {
             .and_then(|window| window.reset)
             .map(|reset| reset.span),
         retry_after: None,
-        window: stated.and_then(|window| window.length),
+        window: stated
+            .and_then(|window| window.length)
+            .filter(|length| !durations::is_calendar(*length)),
         concurrency_limit: concurrency.min(),
     }
 }

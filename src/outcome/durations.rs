@@ -11,6 +11,9 @@ pub const SECOND: u64 = 1000;
 pub const MINUTE: u64 = 60 * SECOND;
 pub const HOUR: u64 = 60 * MINUTE;
 pub const DAY: u64 = 24 * HOUR;
+/// Of the calendar's, on average: for comparing only, since none is so long.
+const MONTH: u64 = 365 * DAY / 12;
+const YEAR: u64 = 365 * DAY;
 
 /// Quotas are counted in years at most: a longer span was misread.
 const LONGEST: Span = Span::from_ms(400 * DAY);
@@ -154,8 +157,8 @@ pub fn unit_ms(unit: &str) -> Option<u64> {
         "h" | "hr" | "hrs" | "hour" | "hours" | "hourly" => HOUR,
         "d" | "day" | "days" | "daily" | "today" => DAY,
         "w" | "week" | "weeks" | "weekly" => 7 * DAY,
-        "mo" | "month" | "months" | "monthly" => 30 * DAY,
-        "year" | "yearly" => 365 * DAY,
+        "mo" | "month" | "months" | "monthly" => MONTH,
+        "year" | "yearly" => YEAR,
         _ => return None,
     })
 }
@@ -170,6 +173,11 @@ pub fn window(text: &str, unit: Option<u64>) -> Option<Span> {
         None => span(bare).or_else(|| unit_ms(bare).map(Span::from_ms))?,
     };
     (!length.is_zero() && length <= LONGEST).then_some(length)
+}
+
+/// Whether a length is one that the calendar varies.
+pub fn is_calendar(length: Span) -> bool {
+    length.ms() == MONTH || length.ms() == YEAR
 }
 
 #[cfg(test)]

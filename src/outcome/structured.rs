@@ -144,17 +144,43 @@ fn items(value: &str) -> Vec<Entry> {
     let mut entries: Vec<Entry> = Vec::new();
     for item in split(value, ',') {
         for (place, segment) in split(item, ';').into_iter().enumerate() {
+            if let Some(entry) = spaced(segment) {
+                entries.push(entry);
+                continue;
+            }
             match segment.split_once('=') {
                 Some((name, value)) if !segment.starts_with('"') => {
                     member(name, value, &mut entries);
                 }
                 // Only the first of an item can be its name or its quota.
                 _ if place == 0 => entries.push(headed(segment)),
+                // `"fixed window";"api"`: the kind, then the name.
+                _ if segment.starts_with('"') => {
+                    if let Some(entry) = entries.last_mut() {
+                        entry.name = Some(unquoted(segment).to_owned());
+                    }
+                }
                 _ => {}
             }
         }
     }
     entries
+}
+
+/// `key:abc 56/48000 reset=1180s`
+fn spaced(segment: &str) -> Option<Entry> {
+    let mut entry = Entry::default();
+    for word in segment.split_whitespace() {
+        if let Some((name, value)) = word.split_once('=') {
+            if let Some(key) = key(name) {
+                entry.put(key, value);
+            }
+        } else if let Some((used, limit)) = word.split_once('/') {
+            entry.used = Count::parse(used);
+            entry.limit = Count::parse(limit);
+        }
+    }
+    (entry.used.is_some() && entry.limit.is_some()).then_some(entry)
 }
 
 /// An item that doesn't begin with a key: `"default"`, `default`, `100`.

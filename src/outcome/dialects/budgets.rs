@@ -2,35 +2,16 @@
 //! in their role only belong together, and items of their lists by their place
 //! or their window.
 
-use super::names::{Name, Role, Unit, is_secondary};
+use super::groups::{Group, count};
+use super::names::{Name, Role};
 use super::values::{self, Count, Item};
-use crate::governor::time::{Millis, Span};
-use crate::outcome::durations::{self, Decimal, SECOND, When};
+use crate::governor::time::Millis;
+use crate::outcome::durations::{self, Decimal, When};
 use crate::outcome::structured::{self, Entry};
 use crate::outcome::windows::{Reset, ResetKind, Window};
 
 /// Items of one value that are looked at.
 const MOST_ITEMS: usize = 16;
-
-/// A group of headers that tell of one budget, or of a list of them.
-#[derive(Default)]
-struct Group {
-    unit: Option<Unit>,
-    scope: String,
-    has_x: bool,
-    window_ms: Option<u64>,
-    limits: Vec<Item>,
-    remaining: Vec<Item>,
-    used: Vec<Item>,
-    resets: Vec<Reset>,
-    /// Policies of drafts 02 and 03, behind the limit.
-    policies: Vec<Entry>,
-    length: Option<Span>,
-    /// A window without a unit of its own.
-    bare_length: Option<u64>,
-    has_epoch_ms: bool,
-    refill: Option<Decimal>,
-}
 
 /// Everything that the headers of a response say of budgets.
 pub struct Budgets {
@@ -80,9 +61,6 @@ impl Budgets {
     fn read_counts(&mut self, name: &Name, value: &str) {
         let mut items = values::items(value);
         items.truncate(MOST_ITEMS);
-        if name.is_weak && items.iter().any(|item| item.of.is_none()) {
-            return;
-        }
         let group = self.group(name);
         match name.role {
             Role::Remaining => {
@@ -147,6 +125,7 @@ impl Budgets {
                 && group.scope == name.scope
                 && group.window_ms == name.window_ms
                 && group.has_x == name.has_x
+                && group.is_weak == name.is_weak
         });
         let place = place.unwrap_or_else(|| {
             self.groups.push(Group {
@@ -154,6 +133,7 @@ impl Budgets {
                 scope: name.scope.clone(),
                 window_ms: name.window_ms,
                 has_x: name.has_x,
+                is_weak: name.is_weak,
                 ..Group::default()
             });
             self.groups.len().saturating_sub(1)
@@ -180,7 +160,7 @@ impl Budgets {
             let policy = structured::policy_of(state.name.as_deref(), limit, &policies);
             windows.push(of_entry(&with_policy(state, policy), scope, self.now));
         }
-        for group in &self.groups {
+        for group in self.groups.iter().filter(|group| group.is_believed()) {
             let mut policies = policies(&group.scope);
             policies.extend(group.policies.iter().cloned());
             windows.extend(group.windows(&policies));
@@ -204,6 +184,9 @@ impl Budgets {
 /// The entries of a value, with whose they are.
 fn tagged(name: &Name, value: &str) -> Vec<(String, Entry)> {
     let mut entries = structured::entries(value);
+    if name.is_weak {
+        entries.retain(|entry| entry.used.is_some() && entry.limit.is_some());
+    }
     entries.truncate(MOST_ITEMS);
     entries
         .into_iter()
@@ -252,149 +235,4 @@ fn reset(when: When, now: Millis, is_span: bool) -> Option<Reset> {
     };
     let span = when.from(now)?;
     Some(Reset { span, kind })
-}
-
-/// Fills in the counts, by what each means beside the others.
-fn count(window: &mut Window, limit: Option<Count>, remaining: Option<Count>, used: Option<Count>) {
-    let used = used.and_then(Count::whole);
-    window.limit = limit.and_then(Count::whole).filter(|limit| *limit > 0);
-    window.remaining = match remaining {
-        Some(Count::Number(number)) => Some(number.whole),
-        // Used up and more; without a limit it means that there is none.
-        Some(Count::Negative) => window.limit.map(|_| 0),
-        Some(Count::Unlimited) => None,
-        None => window
-            .limit
-            .zip(used)
-            .map(|(limit, used)| limit.saturating_sub(used)),
-    };
-    if limit.is_none()
-        && let (Some(used), Some(left)) = (used, window.remaining)
-    {
-        let sum = used.saturating_add(left);
-        window.limit = (1..=crate::governor::time::MAX_SAFE)
-            .contains(&sum)
-            .then_some(sum);
-    }
-}
-
-impl Group {
-    /// A list whose first item is plain and whose rest have windows is drafts'
-    /// 02 and 03: a limit, and the policies that it may come from.
-    fn put_limits(&mut self, mut items: Vec<Item>) {
-        let is_plain = items.first().is_some_and(|item| !item.is_policy);
-        if is_plain && items.iter().skip(1).any(|item| item.is_policy) {
-            let rest = items.split_off(1);
-            self.policies = rest
-                .into_iter()
-                .filter(|item| item.is_policy)
-                .map(|item| Entry {
-                    limit: item.count,
-                    window: item.window,
-                    ..Entry::default()
-                })
-                .collect();
-        }
-        self.limits = items;
-    }
-
-    fn windows(&self, policies: &[Entry]) -> Vec<Window> {
-        let places = self
-            .limits
-            .len()
-            .max(self.remaining.len())
-            .max(self.used.len())
-            .max(1);
-        (0..places)
-            .map(|place| self.window(place, policies))
-            .filter(|window| !window.is_empty())
-            .collect()
-    }
-
-    fn window(&self, place: usize, policies: &[Entry]) -> Window {
-        let limit = nth(&self.limits, place, None);
-        let stated = limit.and_then(|item| item.window);
-        let remaining = nth(&self.remaining, place, stated);
-        let used = nth(&self.used, place, stated);
-        let in_item = [limit, remaining, used]
-            .into_iter()
-            .flatten()
-            .find_map(|item| item.window);
-        let mut window = Window {
-            unit: self.unit.unwrap_or_default(),
-            scope: self.scope.clone(),
-            reset: self.resets.get(place).or(self.resets.first()).copied(),
-            length: in_item.or(self.stated_length()),
-            is_idle: is_secondary(&self.scope, self.window_ms),
-            ..Window::default()
-        };
-        window.is_length_stated = window.length.is_some();
-        window.length = window.length.or(self.window_ms.map(Span::from_ms));
-        let limit = limit.and_then(|item| item.count);
-        count(
-            &mut window,
-            limit,
-            remaining.and_then(|item| item.count),
-            used.and_then(|item| item.count),
-        );
-        self.learn_rate(&mut window, limit);
-        if window.length.is_none()
-            && let Some(policy) = structured::policy_of(None, window.limit, policies)
-        {
-            window.length = policy.window;
-            window.is_length_stated = policy.window.is_some();
-            if limit.is_none() {
-                window.limit = policy
-                    .limit
-                    .and_then(Count::whole)
-                    .filter(|limit| *limit > 0);
-            }
-        }
-        // `-1` tokens of `-1` are no budget, and their reset is none either.
-        let is_no_limit = |count| matches!(count, Some(Count::Negative | Count::Unlimited));
-        if is_no_limit(limit) && window.remaining.is_none() {
-            window.reset = None;
-        }
-        window
-    }
-
-    /// The window that a header of its own states.
-    fn stated_length(&self) -> Option<Span> {
-        match self.bare_length {
-            // Whoever counts the epoch in milliseconds does so here too.
-            Some(number) if self.has_epoch_ms && number >= SECOND => Some(Span::from_ms(number)),
-            _ => self.length,
-        }
-    }
-
-    /// Limits that are rates: `0.5` a second, or what a bucket gains.
-    fn learn_rate(&self, window: &mut Window, limit: Option<Count>) {
-        window.refill = self.refill;
-        // A decimal point, and no count beside it.
-        if self.refill.is_none()
-            && window.remaining.is_none()
-            && self.used.is_empty()
-            && let Some(Count::Number(number)) = limit
-            && number.has_point
-            && let Some((count, length)) = values::rate(number, window.interval())
-        {
-            window.limit = Some(count);
-            window.length = Some(length);
-            window.is_length_stated = true;
-        }
-    }
-}
-
-/// The item at a place of a list, or the one of the same window; a single one
-/// stands for all.
-fn nth(items: &[Item], place: usize, window: Option<Span>) -> Option<&Item> {
-    if window.is_some()
-        && let Some(item) = items.iter().find(|item| item.window == window)
-    {
-        return Some(item);
-    }
-    match items {
-        [only] => Some(only),
-        _ => items.get(place),
-    }
 }

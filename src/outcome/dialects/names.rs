@@ -4,7 +4,8 @@
 //! General rules first: the words decide, in any order, with any prefix. Where a
 //! vendor's use of a word is its own, `quirks` names the vendor.
 
-use super::vocabulary::{Word, words};
+use super::sums::Sum;
+use super::vocabulary::Word;
 
 /// What the value of a header is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,28 +58,18 @@ pub struct Name {
 /// Names are longer than this only to be long.
 const LONGEST: usize = 128;
 
-/// What the words of a name add up to.
-#[derive(Default)]
-struct Sum {
-    said: Vec<Word>,
-    /// The last of limit, use and window is what the value is.
-    ends_in: Option<Word>,
-    /// Behind the word for a limit stands one of a vendor.
-    has_unknown_after: bool,
-    has_x: bool,
-    window_ms: Option<u64>,
-    unit_ms: Option<u64>,
-    scope: Vec<String>,
-}
-
 /// `None`: no header about limits.
 pub fn read(name: &str) -> Option<Name> {
     if name.len() > LONGEST {
         return None;
     }
-    let lower = name.to_ascii_lowercase();
-    let sum = Sum::of(&lower)?;
+    let mut sum = Sum::of(&plain(name))?;
     let (role, is_weak) = sum.role()?;
+    // `period-in-sec`: the unit of the value, rather than a window.
+    let is_time = matches!(role, Role::Window | Role::RetryAfter);
+    if is_time || (role == Role::Reset && sum.has(Word::After)) {
+        sum.unit_ms = sum.unit_ms.or(sum.window_ms.take());
+    }
     let mut name = Name {
         role,
         unit: sum.unit(),
@@ -90,6 +81,38 @@ pub fn read(name: &str) -> Option<Name> {
         scope: sum.scope.join("-"),
     };
     quirks(&mut name).then_some(name)
+}
+
+/// Parts of names that mean something else to their vendors, and what that is.
+const ALIASES: [(&str, &str); 8] = [
+    // Bybit.
+    ("bapi-limit-status", "bapi-ratelimit-remaining"),
+    ("bapi-limit", "bapi-ratelimit"),
+    // Mistral's older names, of tokens.
+    ("ratelimitbysize", "ratelimit-tokens"),
+    // Gateways before language models.
+    ("x-ai-ratelimit", "x-ai-ratelimit-tokens"),
+    // Walmart: tokens of a bucket of calls.
+    ("current-token-count", "ratelimit-remaining"),
+    ("next-replenish-time", "ratelimit-reset"),
+    // Clover: of one credential.
+    ("ratelimit-tokenlimit", "ratelimit-client-limit"),
+    (
+        "ratelimit-tokenconcurrentlimit",
+        "ratelimit-concurrent-limit",
+    ),
+];
+
+fn plain(name: &str) -> String {
+    let lower = name.to_ascii_lowercase().replace('_', "-");
+    // ip-api.com: what is left, in as few letters as can be.
+    if lower == "x-rl" {
+        return "x-rl-remaining".to_owned();
+    }
+    match ALIASES.iter().find(|(part, _)| lower.contains(part)) {
+        Some((part, meant)) => lower.replacen(part, meant, 1),
+        None => lower,
+    }
 }
 
 /// Where vendors go by rules of their own. `false`: not to be read.
@@ -113,202 +136,6 @@ fn is_of(vendor: &str, scope: &str) -> bool {
 /// is the interval.
 pub fn is_secondary(scope: &str, window_ms: Option<u64>) -> bool {
     is_of("hubspot", scope) && window_ms.is_some()
-}
-
-impl Sum {
-    fn of(name: &str) -> Option<Self> {
-        let mut sum = Self::default();
-        let words = words(name);
-        let is_bybit = words.iter().any(|(_, text)| *text == "bapi");
-        let mut before: Option<Word> = None;
-        let mut number = None;
-        let mut rest = words.iter().peekable();
-        while let Some((word, text)) = rest.next() {
-            let next = rest.peek().and_then(|(word, _)| *word);
-            match word {
-                Some(Word::Rate) if next == Some(Word::Limit) => {
-                    rest.next();
-                    sum.mark();
-                }
-                Some(Word::Marker) => sum.mark(),
-                // Bybit: `X-Bapi-Limit`, `-Status` (what is left), `-Reset-Timestamp`.
-                Some(Word::Limit) if is_bybit => sum.mark(),
-                Some(Word::Deny) if is_bybit && *text == "status" => sum.said.push(Word::Remaining),
-                Some(Word::Deny) => return None,
-                // `tokens_usage_based` is a kind of budget, and used up by nobody.
-                Some(Word::Used) if rest.peek().is_some_and(|(_, text)| *text == "based") => {
-                    sum.add_scope(text);
-                }
-                Some(Word::Token) if is_credential(before, text, &words) => sum.add_scope(text),
-                Some(Word::Span(ms)) => {
-                    sum.window_ms = Some(ms.saturating_mul(number.unwrap_or(1)));
-                }
-                // `per-10-seconds` is a window, `reset-seconds` a unit.
-                Some(Word::Unit(ms)) => match number {
-                    Some(count) => sum.window_ms = Some(ms.saturating_mul(count)),
-                    None => sum.add_unit(*ms, text),
-                },
-                Some(word) => sum.add(*word, text),
-                None => sum.add_scope(text),
-            }
-            number = match word {
-                Some(Word::Number(number)) => Some(*number),
-                _ => None,
-            };
-            before = *word;
-        }
-        sum.scope.sort_unstable();
-        Some(sum)
-    }
-
-    fn has(&self, word: Word) -> bool {
-        self.said.contains(&word)
-    }
-
-    fn has_any(&self, words: &[Word]) -> bool {
-        words.iter().any(|word| self.has(*word))
-    }
-
-    fn mark(&mut self) {
-        self.said.push(Word::Marker);
-        self.has_unknown_after = false;
-    }
-
-    fn is_marked(&self) -> bool {
-        self.has_any(&[Word::Marker, Word::Quota])
-    }
-
-    fn is_limit(&self) -> bool {
-        self.has_any(&[Word::Limit, Word::Max, Word::Total])
-    }
-
-    fn add_scope(&mut self, text: &str) {
-        self.has_unknown_after = true;
-        self.scope.push(text.to_owned());
-    }
-
-    /// `ms` at the front is Microsoft.
-    fn add_unit(&mut self, ms: u64, text: &str) {
-        const BEFORE: [Word; 5] = [
-            Word::Marker,
-            Word::Retry,
-            Word::Reset,
-            Word::Window,
-            Word::Limit,
-        ];
-        if text != "ms" || self.has_any(&BEFORE) {
-            self.unit_ms = Some(ms);
-        }
-    }
-
-    fn add(&mut self, word: Word, text: &str) {
-        self.said.push(word);
-        match word {
-            Word::Limit | Word::Max | Word::Total => self.ends_in = Some(Word::Limit),
-            Word::Used | Word::Window => self.ends_in = Some(word),
-            Word::Part => self.scope.push(text.to_owned()),
-            Word::Requests(ms) => {
-                self.said.push(Word::Request);
-                self.window_ms = Some(ms);
-            }
-            Word::Tokens(ms) => {
-                self.said.push(Word::Token);
-                self.window_ms = Some(ms);
-            }
-            Word::Scope => self.add_scope(text),
-            Word::Filler if text == "x" => self.has_x = true,
-            _ => {}
-        }
-    }
-
-    fn unit(&self) -> Option<Unit> {
-        Some(match self {
-            _ if self.has(Word::Concurrent) => Unit::Concurrency,
-            _ if self.has(Word::Other) => Unit::Other,
-            _ if self.has(Word::Token) && self.has(Word::Part) => Unit::TokenPart,
-            _ if self.has(Word::Token) => Unit::Tokens,
-            _ if self.has(Word::Request) => Unit::Requests,
-            _ => return None,
-        })
-    }
-
-    /// The role, and whether only the value can tell that it is one.
-    fn role(&self) -> Option<(Role, bool)> {
-        if self.has(Word::Retry) {
-            let is_hint = self.has(Word::After)
-                || (self.is_marked() && !self.has(Word::Used) && !self.has(Word::Max));
-            return is_hint.then_some((Role::RetryAfter, false));
-        }
-        let role = self.wanted_role()?;
-        Some((role, !self.is_marked() && !self.is_evident(role)?))
-    }
-
-    fn wanted_role(&self) -> Option<Role> {
-        let is_limit = self.is_limit();
-        Some(match self {
-            _ if self.has(Word::Policy) => self.is_marked().then_some(Role::Policy)?,
-            _ if self.has(Word::Reset) || self.has(Word::Expires) => Role::Reset,
-            _ if self.has(Word::Refill) => Role::Refill,
-            // The time that is left, rather than calls.
-            _ if self.has(Word::Remaining) && self.unit_ms.is_some() && self.unit().is_none() => {
-                Role::Reset
-            }
-            _ if self.has(Word::Remaining) && !self.has(Word::Time) => Role::Remaining,
-            // What this one call used is no state.
-            _ if self.has(Word::Used) && self.has(Word::Current) => return None,
-            _ if self.has(Word::Window) && (self.ends_in == Some(Word::Window) || !is_limit) => {
-                Role::Window
-            }
-            _ if self.has(Word::Time) => return None,
-            _ if self.has(Word::Used) && self.ends_in == Some(Word::Used) => Role::Used,
-            _ if self.has(Word::Current) && !is_limit => Role::Used,
-            _ if is_limit || self.has(Word::Quota) => Role::Limit,
-            _ if self.is_marked() && !self.has_unknown_after => Role::State,
-            _ if self.is_marked() => Role::Entry,
-            _ => return None,
-        })
-    }
-
-    /// Whether a name without `ratelimit` in it is one of limits; `None`: not
-    /// even where the value looks like it.
-    fn is_evident(&self, role: Role) -> Option<bool> {
-        match role {
-            Role::Limit | Role::Remaining | Role::Used => {}
-            // `token-expires`, `request-duration`.
-            Role::Reset => {
-                let is_counted = self.has(Word::Request)
-                    || self.has(Word::Token)
-                    || self.has(Word::Concurrent)
-                    || (self.has(Word::Api) && self.has(Word::Limit));
-                return (is_counted && self.has(Word::Reset)).then_some(true);
-            }
-            _ => return None,
-        }
-        let is_said = self.has(Word::Limit) || self.has(Word::Remaining) || self.has(Word::Used);
-        Some(match self {
-            _ if self.has(Word::Other) => return None,
-            _ if self.has(Word::Concurrent) => true,
-            _ if self.has(Word::Request) => {
-                is_said || self.has(Word::Max) || self.has(Word::Current)
-            }
-            // A model's `max-tokens` is no budget.
-            _ if self.has(Word::Token) || self.has(Word::Api) => {
-                self.has(Word::Limit) || self.has(Word::Remaining)
-            }
-            _ => self.window_ms.is_some() && (self.has(Word::Limit) || self.has(Word::Remaining)),
-        })
-    }
-}
-
-/// Whether `token` means a credential here.
-fn is_credential(before: Option<Word>, text: &str, words: &[(Option<Word>, &str)]) -> bool {
-    const OWNERS: [&str; 11] = [
-        "access", "auth", "bearer", "personal", "session", "refresh", "csrf", "oauth", "user",
-        "client", "api",
-    ];
-    let is_owned = matches!(before, Some(Word::Api | Word::Per | Word::Scope))
-        || words.iter().any(|(_, word)| OWNERS.contains(word));
-    text == "token" && is_owned
 }
 
 #[cfg(test)]

@@ -62,7 +62,7 @@ pub fn word(text: &str) -> Option<Word> {
     Some(match text {
         "rate" => Word::Rate,
         "limit" | "limits" | "limiter" | "limiting" => Word::Limit,
-        "throttle" | "throttling" => Word::Marker,
+        "throttle" | "throttling" | "rl" => Word::Marker,
         "quota" | "quotas" => Word::Quota,
         "max" | "maximum" | "allowed" | "allotted" | "allowance" | "allocated" | "capacity"
         | "cap" | "ceiling" => Word::Max,
@@ -84,14 +84,15 @@ pub fn word(text: &str) -> Option<Word> {
         | "hits" => Word::Request,
         "token" | "tokens" | "toks" => Word::Token,
         "concurrency" | "concurrent" | "parallel" | "simultaneous" | "inflight" | "flight"
-        | "connection" | "connections" => Word::Concurrent,
+        | "connection" | "connections" | "conn" => Word::Concurrent,
         "input" | "output" | "prompt" | "completion" | "generated" | "cached" | "cache" => {
             Word::Part
         }
-        "byte" | "bytes" | "bandwidth" | "complexity" | "point" | "points" | "cost" | "costs"
-        | "weight" | "credit" | "credits" | "unit" | "units" | "image" | "images" | "audio"
-        | "storage" | "upload" | "uploads" | "file" | "files" | "size" | "length"
-        | "characters" | "money" | "usd" | "dollars" => Word::Other,
+        // `connrate`: of connections opened.
+        "connrate" | "byte" | "bytes" | "bandwidth" | "complexity" | "point" | "points"
+        | "cost" | "costs" | "weight" | "credit" | "credits" | "unit" | "units" | "image"
+        | "images" | "audio" | "storage" | "upload" | "uploads" | "file" | "files" | "size"
+        | "length" | "characters" | "money" | "usd" | "dollars" => Word::Other,
         "near" | "over" | "reason" | "note" | "status" | "percent" | "percentage"
         | "utilization" | "utilisation" | "ratio" | "problem" | "docs" | "documentation"
         | "url" | "link" | "type" | "warning" | "exceeded" | "limited" | "requested" | "should"

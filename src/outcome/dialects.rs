@@ -258,4 +258,18 @@ mod tests {
         }
         assert!(long.value("x-a").unwrap().len() <= LONGEST_VALUE + 2);
     }
+
+    #[test]
+    fn a_response_full_of_limits_is_soon_read() {
+        let mut all = Headers::default();
+        let list = "5,".repeat(2000);
+        let policies = "\"a\";q=5;w=9,".repeat(300);
+        for number in 0..64 {
+            for role in ["limit", "remaining", "policy", "reset"] {
+                let value = if role == "policy" { &policies } else { &list };
+                all.add(&format!("a{number}q-ratelimit-{role}"), value);
+            }
+        }
+        assert_eq!(Rate::of_headers(&all, NOW).limit, Some(5));
+    }
 }

@@ -12,6 +12,9 @@ use crate::outcome::windows::{Reset, ResetKind, Window};
 
 /// Items of one value that are looked at.
 const MOST_ITEMS: usize = 16;
+/// Budgets of one kind in a response; real ones tell of a dozen. What follows
+/// compares them with one another.
+const MOST_BUDGETS: usize = 64;
 
 /// Everything that the headers of a response say of budgets.
 pub struct Budgets {
@@ -142,7 +145,10 @@ impl Budgets {
         &mut self.groups[place]
     }
 
-    pub fn into_windows(self) -> Vec<Window> {
+    pub fn into_windows(mut self) -> Vec<Window> {
+        self.states.truncate(MOST_BUDGETS);
+        self.policies.truncate(MOST_BUDGETS);
+        self.groups.truncate(MOST_BUDGETS);
         let mut windows = Vec::new();
         let mut idle = Vec::new();
         for (scope, policy) in &self.policies {
@@ -177,6 +183,7 @@ impl Budgets {
             .filter(|window| !is_told(window))
             .collect();
         windows.extend(told);
+        windows.truncate(MOST_BUDGETS);
         windows
     }
 }

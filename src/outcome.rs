@@ -1,16 +1,22 @@
 //! What a release reports of the upstream call, validated.
 //!
 //! A malformed report is refused with the field's name; a header value that
-//! can't be read is ignored. Learning from `rate` and `headers` is not here
-//! yet: they are validated only.
+//! can't be read is ignored. What the upstream said of its limits becomes nine
+//! numbers here, at the edge; what they change is not decided here.
 
+pub mod dialects;
+mod durations;
+mod moments;
 pub mod rate;
 pub mod signal;
+mod structured;
+mod windows;
 
 use serde_json::value::RawValue;
 
-use crate::fields::{FieldError, Fields};
-use crate::governor::time::Span;
+use crate::fields::{FieldError, Fields, whole};
+use crate::governor::time::{Millis, Span};
+use dialects::Headers;
 use rate::Rate;
 
 /// Header names that a report may carry.
@@ -27,42 +33,31 @@ pub struct Report {
     pub rate: Rate,
 }
 
-const RATE_FIELDS: [&str; 9] = [
-    "limit",
-    "remaining",
-    "resetMs",
-    "tokenLimit",
-    "tokenRemaining",
-    "tokenResetMs",
-    "windowMs",
-    "concurrencyLimit",
-    "retryAfterMs",
-];
-
 impl Report {
+    /// Reads a report that came at `now`: what is absolute in `headers` is
+    /// measured from there.
+    ///
     /// # Errors
     /// Names the field that has the wrong type or range.
-    pub fn parse(body: &[u8]) -> Result<Self, FieldError> {
+    pub fn parse(body: &[u8], now: Millis) -> Result<Self, FieldError> {
         let fields = Fields::of_body(body)?;
         let status = fields.within("status", 100, 599)?;
-        let report = Self {
-            status: status.and_then(|s| u16::try_from(s).ok()),
-            throttled: fields.natural("throttled")?,
-            rate: Rate {
-                retry_after: fields.natural("retryAfterMs")?.map(Span::from_ms),
-                ..Rate::default()
-            },
-        };
-        let rate = fields.part("rate")?;
-        for name in RATE_FIELDS {
-            rate.amount(name)?;
-        }
-        check_headers(&fields)?;
-        Ok(report)
+        let throttled = fields.natural("throttled")?;
+        let hint = fields.natural("retryAfterMs")?.map(Span::from_ms);
+        let given = rate(&fields)?;
+        let headers = headers(&fields)?;
+        let mut rate = given.unwrap_or_else(|| Rate::of_headers(&headers, now));
+        rate.retry_after = hint.or(rate.retry_after);
+        Ok(Self {
+            status: status.and_then(|status| u16::try_from(status).ok()),
+            throttled,
+            rate,
+        })
     }
 
-    /// For how long the report closes the gate: with a hint, and where the
-    /// upstream throttled or nothing says that it didn't.
+    /// For how long the report closes the gate, the longer of the two: by a hint
+    /// where the upstream throttled or nothing says that it didn't, and by an
+    /// exhausted window until it begins anew, whatever the status.
     pub fn closes_gate_for(&self) -> Option<Span> {
         let throttled = match (self.status, self.throttled) {
             (Some(429 | 503) | None, _) => true,
@@ -73,38 +68,65 @@ impl Report {
     }
 }
 
+/// `rate`, where it is there: numbers of 0 or more, read like those of headers.
+fn rate(fields: &Fields) -> Result<Option<Rate>, FieldError> {
+    let is_given = fields.raw("rate").is_some();
+    let part = fields.part("rate")?;
+    let count = |name| Ok(part.amount(name)?.map(whole));
+    let at_least_one = |name| Ok(count(name)?.filter(|count| *count > 0));
+    // Up to the next millisecond: to wake early is to be refused again.
+    let span = |name| Ok(part.amount(name)?.map(|ms| Span::from_ms(whole(ms.ceil()))));
+    let rate = Rate {
+        limit: at_least_one("limit")?,
+        remaining: count("remaining")?,
+        reset: span("resetMs")?,
+        token_limit: at_least_one("tokenLimit")?,
+        token_remaining: count("tokenRemaining")?,
+        token_reset: span("tokenResetMs")?,
+        retry_after: span("retryAfterMs")?,
+        window: span("windowMs")?.filter(|window| !window.is_zero()),
+        concurrency_limit: at_least_one("concurrencyLimit")?,
+    };
+    Ok(is_given.then_some(rate))
+}
+
 /// `headers`: an object of string → string, number, or array of those.
-fn check_headers(fields: &Fields) -> Result<(), FieldError> {
-    let headers = fields.part("headers")?;
-    if headers.names().count() > MOST_HEADERS {
+fn headers(fields: &Fields) -> Result<Headers, FieldError> {
+    let part = fields.part("headers")?;
+    if part.names().count() > MOST_HEADERS {
         let message =
             format!("headers has more than {MOST_HEADERS} names; send those about rates.");
         return Err(FieldError::new("headers", message));
     }
-    for (name, value) in headers.entries() {
-        if !is_header_value(value) {
-            let path = headers.path_of(&name.chars().take(64).collect::<String>());
+    let mut headers = Headers::default();
+    for (name, value) in part.entries() {
+        let Some(texts) = texts(value) else {
+            let path = part.path_of(&name.chars().take(64).collect::<String>());
             let message = format!("{path} must be a text, a number, or a list of those.");
             return Err(FieldError::new(path, message));
+        };
+        for text in texts {
+            headers.add(name, &text);
         }
     }
-    Ok(())
+    Ok(headers)
 }
 
-fn is_header_value(value: &RawValue) -> bool {
-    match value.get().bytes().next() {
-        Some(b'[') => serde_json::from_str::<Vec<&RawValue>>(value.get())
-            .is_ok_and(|items| items.into_iter().all(is_scalar)),
-        _ => is_scalar(value),
+/// The values of a header; `None`: not of a form that is allowed.
+fn texts(value: &RawValue) -> Option<Vec<String>> {
+    if value.get().starts_with('[') {
+        let items: Vec<&RawValue> = serde_json::from_str(value.get()).ok()?;
+        return items.into_iter().map(text).collect();
     }
+    Some(vec![text(value)?])
 }
 
-fn is_scalar(value: &RawValue) -> bool {
-    match value.get().bytes().next() {
+fn text(value: &RawValue) -> Option<String> {
+    match value.get().bytes().next()? {
         // Read, since a raw value may hold an escape that is no text.
-        Some(b'"') => serde_json::from_str::<String>(value.get()).is_ok(),
-        Some(first) => first == b'-' || first.is_ascii_digit(),
-        None => false,
+        b'"' => serde_json::from_str(value.get()).ok(),
+        first if first == b'-' || first.is_ascii_digit() => Some(value.get().to_owned()),
+        _ => None,
     }
 }
 
@@ -112,8 +134,10 @@ fn is_scalar(value: &RawValue) -> bool {
 mod tests {
     use super::*;
 
+    const NOW: Millis = Millis::from_epoch(1_791_201_600_000);
+
     fn parse(body: &str) -> Result<Report, String> {
-        Report::parse(body.as_bytes()).map_err(|error| error.field)
+        Report::parse(body.as_bytes(), NOW).map_err(|error| error.field)
     }
 
     #[test]
@@ -170,5 +194,63 @@ mod tests {
                 "{body}"
             );
         }
+    }
+
+    #[test]
+    fn an_exhausted_window_closes_the_gate_whatever_the_status_and_the_longer_wins() {
+        for (rate, closes) in [
+            (r#""remaining":0,"resetMs":500"#, Some(500)),
+            (r#""tokenRemaining":0,"tokenResetMs":700"#, Some(700)),
+            (
+                r#""remaining":0,"resetMs":500,"tokenRemaining":0,"tokenResetMs":70"#,
+                Some(500),
+            ),
+            (r#""remaining":1,"resetMs":500"#, None),
+            (r#""remaining":0"#, None),
+            (r#""remaining":0,"resetMs":0"#, None),
+            (r#""resetMs":500"#, None),
+            (r#""retryAfterMs":900"#, None),
+        ] {
+            let body = format!(r#"{{"status":200,"rate":{{{rate}}}}}"#);
+            let gate = parse(&body).unwrap().closes_gate_for();
+            assert_eq!(gate.map(Span::ms), closes, "{rate}");
+        }
+        let both = r#"{"status":429,"retryAfterMs":5,"rate":{"remaining":0,"resetMs":9}}"#;
+        assert_eq!(
+            parse(both).unwrap().closes_gate_for(),
+            Some(Span::from_ms(9))
+        );
+    }
+
+    #[test]
+    fn rate_wins_over_headers_and_the_top_level_hint_over_both() {
+        let headers = r#""headers":{"Retry-After":"7","RateLimit-Limit":["5"]}"#;
+        let rate = |body: String| parse(&body).unwrap().rate;
+        let read = rate(format!("{{{headers}}}"));
+        assert_eq!(
+            (read.limit, read.retry_after),
+            (Some(5), Some(Span::from_seconds(7)))
+        );
+        assert_eq!(
+            rate(format!(r#"{{{headers},"rate":{{}}}}"#)),
+            Rate::default()
+        );
+        assert_eq!(rate(format!(r#"{{{headers},"rate":null}}"#)), read);
+        let hint = rate(format!(r#"{{{headers},"retryAfterMs":3}}"#)).retry_after;
+        assert_eq!(hint, Some(Span::from_ms(3)));
+    }
+
+    #[test]
+    fn numbers_of_rate_are_as_sane_as_those_of_headers() {
+        let body = r#"{"rate":{"limit":0,"remaining":2.9,"resetMs":1.2,"tokenLimit":1e300,
+            "windowMs":0,"concurrencyLimit":0.5}}"#;
+        let rate = parse(body).unwrap().rate;
+        let expected = Rate {
+            remaining: Some(2),
+            reset: Some(Span::from_ms(2)),
+            token_limit: Some(crate::governor::time::MAX_SAFE),
+            ..Rate::default()
+        };
+        assert_eq!(rate, expected);
     }
 }

@@ -192,7 +192,7 @@ impl Operator<'_> {
     }
 
     async fn explain(&self, source: &str, body: &[u8]) -> Result<Reply, Problem> {
-        Report::parse(body)?;
+        Report::parse(body, js::now())?;
         let body = String::from_utf8_lossy(body);
         let response = self.call(source, Action::Explain, Some(&body), None);
         Ok(Reply::Passed(response.await?))

@@ -281,7 +281,7 @@ impl Call<'_> {
                 slot: slot.parse().ok(),
             }),
             route::Verb::Release(slot) => Ok(Verb::Release {
-                report: Report::parse(&body).map_err(invalid)?,
+                report: Report::parse(&body, js::now()).map_err(invalid)?,
                 slot: slot.parse().ok(),
             }),
             route::Verb::Acquire => self.acquire(&body, key).map_err(invalid),

@@ -228,7 +228,7 @@ impl Operation<'_> {
 
     fn explain(&self, source: &Source, body: &str) -> HttpAnswer {
         // Checked at the door; it can only fail where two versions meet.
-        match Report::parse(body.as_bytes()) {
+        match Report::parse(body.as_bytes(), self.now) {
             Ok(report) => learned::explanation(&source.governor, &report, self.now),
             Err(error) => Problem::from(error).into_answer(),
         }

@@ -98,7 +98,7 @@ impl LockCall {
                 .put_some("slot", slot.as_ref())
                 .put_some("status", report.status.as_ref())
                 .put_some("throttled", report.throttled.as_ref())
-                .put_some("retryAfter", report.rate.retry_after.map(Span::ms).as_ref()),
+                .put_rate(&report.rate),
             Verb::Check { refused: None } => url,
             Verb::Check {
                 refused: Some(refused),
@@ -133,10 +133,7 @@ impl LockCall {
                 report: Report {
                     status: query.parse("status"),
                     throttled: query.parse("throttled"),
-                    rate: Rate {
-                        retry_after: query.parse("retryAfter").map(Span::from_ms),
-                        ..Rate::default()
-                    },
+                    rate: rate(&query),
                 },
             },
             "check" => Verb::Check {
@@ -151,6 +148,37 @@ impl LockCall {
             _ => return None,
         };
         Some(Self { caller, verb })
+    }
+}
+
+impl Url {
+    /// The nine numbers; those that are unknown are absent.
+    fn put_rate(self, rate: &Rate) -> Self {
+        let ms = |span: Option<Span>| span.map(Span::ms);
+        self.put_some("retryAfter", ms(rate.retry_after).as_ref())
+            .put_some("limit", rate.limit.as_ref())
+            .put_some("remaining", rate.remaining.as_ref())
+            .put_some("reset", ms(rate.reset).as_ref())
+            .put_some("tokenLimit", rate.token_limit.as_ref())
+            .put_some("tokenRemaining", rate.token_remaining.as_ref())
+            .put_some("tokenReset", ms(rate.token_reset).as_ref())
+            .put_some("window", ms(rate.window).as_ref())
+            .put_some("concurrency", rate.concurrency_limit.as_ref())
+    }
+}
+
+fn rate(query: &Query) -> Rate {
+    let span = |name| query.parse(name).map(Span::from_ms);
+    Rate {
+        limit: query.parse("limit"),
+        remaining: query.parse("remaining"),
+        reset: span("reset"),
+        token_limit: query.parse("tokenLimit"),
+        token_remaining: query.parse("tokenRemaining"),
+        token_reset: span("tokenReset"),
+        retry_after: span("retryAfter"),
+        window: span("window"),
+        concurrency_limit: query.parse("concurrency"),
     }
 }
 
@@ -190,6 +218,18 @@ mod tests {
         url
     }
 
+    const EVERYTHING: Rate = Rate {
+        limit: Some(11),
+        remaining: Some(0),
+        reset: Some(Span::from_ms(13)),
+        token_limit: Some(14),
+        token_remaining: Some(crate::governor::time::MAX_SAFE),
+        token_reset: Some(Span::from_ms(16)),
+        retry_after: Some(Span::ZERO),
+        window: Some(Span::from_ms(18)),
+        concurrency_limit: Some(19),
+    };
+
     #[test]
     fn every_call_survives_its_url() {
         let slot = Some(SlotId {
@@ -216,6 +256,11 @@ mod tests {
             },
         };
         round_trip(Verb::Release { slot: None, report });
+        let report = Report {
+            rate: EVERYTHING,
+            ..report
+        };
+        round_trip(Verb::Release { slot, report });
         let (wait, waited) = (Span::from_ms(5), Span::from_ms(6));
         for ip in [None, Some("2001:db8::1".into())] {
             round_trip(Verb::Acquire {
@@ -241,6 +286,23 @@ mod tests {
             round_trip(verb),
             "http://source/v1/lock/acquire?request=00000000000000000000000000000001&key=0000000000000002\
              &carrier=swarmvia&attempt=00000000000000000000000000000009&ip=127.0.0.1&wait=5&waited=0"
+        );
+    }
+
+    #[test]
+    fn the_form_of_a_report_is_pinned() {
+        let report = Report {
+            status: Some(200),
+            throttled: None,
+            rate: EVERYTHING,
+        };
+        let url = round_trip(Verb::Release { slot: None, report });
+        let (_, said) = url.split_once("&status=").unwrap();
+        assert_eq!(
+            said,
+            "200&retryAfter=0&limit=11&remaining=0&reset=13&tokenLimit=14\
+             &tokenRemaining=9007199254740991&tokenReset=16&window=18&concurrency=19\
+             &wait=0&waited=0"
         );
     }
 

@@ -2,7 +2,7 @@
 
 use swarmvia_locks::governor::command::{Acquire, Command, Effect, Renewed, Verdict};
 use swarmvia_locks::governor::ids::{AttemptId, Ref, RequestId};
-use swarmvia_locks::governor::time::Span;
+use swarmvia_locks::governor::time::{Millis, Span};
 use swarmvia_locks::outcome::Report;
 
 use crate::support::{Shell, call, limit, ms};
@@ -66,9 +66,12 @@ fn a_malformed_report_is_no_release_and_the_slot_stays_its_holders() {
     let mut shell = Shell::new(limit(1));
     let held = shell.take(call(1));
     // What can't be parsed can't be put into a command.
-    assert!(Report::parse(br#"{"status":"ok"}"#).is_err());
+    assert!(Report::parse(br#"{"status":"ok"}"#, Millis::EPOCH).is_err());
     assert!(matches!(shell.renew(held.slot), Some(Renewed::Until(_))));
-    assert!(shell.report(held.slot, Report::parse(br#"{"status":200}"#).unwrap()));
+    assert!(shell.report(
+        held.slot,
+        Report::parse(br#"{"status":200}"#, Millis::EPOCH).unwrap()
+    ));
     assert_eq!(shell.in_use(), 0);
 }
 

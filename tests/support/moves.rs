@@ -86,14 +86,26 @@ fn report() -> impl Strategy<Value = Report> {
         9 => hint.prop_map(|hint| hint.map(Span::from_ms)),
         1 => Just(Some(THIRTY_YEARS)),
     ];
-    let report = (status, throttled, hint).prop_map(|(status, throttled, retry_after)| Report {
-        status,
-        throttled,
-        rate: Rate {
-            retry_after,
-            ..Rate::default()
+    let window = || {
+        let remaining = prop::sample::select(vec![None, None, Some(0), Some(3)]);
+        let reset = prop::sample::select(vec![None, Some(0), Some(900), Some(70_000)]);
+        (remaining, reset.prop_map(|reset| reset.map(Span::from_ms)))
+    };
+    let parts = (status, throttled, hint, window(), window());
+    let report = parts.prop_map(
+        |(status, throttled, retry_after, requests, tokens)| Report {
+            status,
+            throttled,
+            rate: Rate {
+                retry_after,
+                remaining: requests.0,
+                reset: requests.1,
+                token_remaining: tokens.0,
+                token_reset: tokens.1,
+                ..Rate::default()
+            },
         },
-    });
+    );
     prop_oneof![3 => Just(Report::default()), 1 => report]
 }
 

@@ -241,8 +241,12 @@ impl Observer {
             None | Some(429 | 503) => true,
             Some(_) => report.throttled.unwrap_or(0) > 0,
         };
-        if let Some(hint) = report.rate.retry_after.filter(|_| throttled) {
-            let until: Millis = self.now.plus(hint.min(TEN_MINUTES));
+        let rate = &report.rate;
+        let hint = rate.retry_after.filter(|_| throttled);
+        let requests = rate.reset.filter(|_| rate.remaining == Some(0));
+        let tokens = rate.token_reset.filter(|_| rate.token_remaining == Some(0));
+        for closed in [hint, requests, tokens].into_iter().flatten() {
+            let until: Millis = self.now.plus(closed.min(TEN_MINUTES));
             if until > self.now {
                 self.cooldown = self.cooldown.max(until);
             }

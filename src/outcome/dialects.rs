@@ -1,0 +1,275 @@
+//! Upstream rate headers of any dialect, normalised to the nine fields of
+//! [`Rate`].
+//!
+//! General rules before vendors: a name is read by its words, a value by its
+//! form. What can't be read is unknown; it never stops traffic, is never an
+//! error, and costs no more than a few kilobytes' reading. There is no clock
+//! here: absolute moments are measured from the response's own `Date` where it
+//! has one, else from the `now` that the caller passes.
+
+mod budgets;
+mod groups;
+pub mod names;
+mod sums;
+pub mod values;
+pub mod vocabulary;
+
+use std::collections::BTreeMap;
+
+use self::budgets::Budgets;
+use self::names::{Name, Role, Unit};
+use super::durations::{self, MINUTE, SECOND, When};
+use super::rate::Rate;
+use super::windows;
+use super::{moments, windows::Window};
+use crate::governor::time::{Millis, Span};
+
+/// So much is read of one value.
+const LONGEST_VALUE: usize = 4096;
+
+/// The headers of a response, by their names in lower case.
+#[derive(Debug, Default)]
+pub struct Headers(BTreeMap<String, String>);
+
+impl Headers {
+    /// Adds a value; one that comes again is joined as HTTP does.
+    pub fn add(&mut self, name: &str, value: &str) {
+        let known = self.0.entry(name.trim().to_lowercase()).or_default();
+        if known.len() >= LONGEST_VALUE {
+            return;
+        }
+        if !known.is_empty() {
+            known.push_str(", ");
+        }
+        let value = value.trim();
+        let room = LONGEST_VALUE.saturating_sub(known.len());
+        known.push_str(
+            value
+                .get(..value.floor_char_boundary(room))
+                .unwrap_or_default(),
+        );
+    }
+
+    fn value(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
+    }
+
+    /// What time it is for the server that answered. A copy from a cache carries
+    /// the `Date` of the original, and its `Age`.
+    fn server_time(&self, now: Millis) -> Millis {
+        let Some(date) = self.value("date").and_then(moments::parse) else {
+            return now;
+        };
+        let age = self.value("age").and_then(|age| age.parse().ok());
+        let server = date.plus(Span::from_seconds(age.unwrap_or(0)));
+        // A `Date` has no fraction of a second: within one, ours is finer.
+        if now.since(server) < Span::from_seconds(1) && server <= now {
+            return now;
+        }
+        server
+    }
+}
+
+impl Rate {
+    /// Reads the headers of a response that came at `now`.
+    pub fn of_headers(headers: &Headers, now: Millis) -> Self {
+        let now = headers.server_time(now);
+        let mut budgets = Budgets::new(now);
+        let mut hint: Option<Hint> = None;
+        for (name, value) in &headers.0 {
+            let value = value.trim();
+            // ip-api.com; elsewhere the name belongs to caches.
+            let is_countdown = name == "x-ttl" && headers.0.contains_key("x-rl");
+            let name = if is_countdown { "x-rl-reset" } else { name };
+            let Some(read) = names::read(name) else {
+                continue;
+            };
+            if value.is_empty() {
+                continue;
+            }
+            if let Some(told) = Hint::read(name, &read, value, now) {
+                hint = Some(hint.map_or(told, |known| known.or_better(told)));
+            } else if read.role != Role::RetryAfter {
+                budgets.read(&read, value);
+            }
+        }
+        let windows = windows::merge(budgets.into_windows());
+        let mut rate = of_windows(&windows);
+        rate.retry_after = hint.map(|hint| hint.span);
+        rate
+    }
+}
+
+fn of_windows(windows: &[Window]) -> Rate {
+    let requests = windows::governing(windows, Unit::Requests);
+    let tokens = windows::governing(windows, Unit::Tokens)
+        .filter(|window| window.limit.is_some() || window.remaining.is_some())
+        .or_else(|| windows::governing(windows, Unit::TokenPart))
+        .or_else(|| windows::governing(windows, Unit::Tokens));
+    let concurrency = windows
+        .iter()
+        .filter(|window| window.unit == Unit::Concurrency)
+        .filter_map(|window| window.limit);
+    // Without any count the name of a window says nothing of a limit.
+    let stated = requests.or(tokens).filter(|window| {
+        window.limit.is_some() || window.remaining.is_some() || window.is_length_stated
+    });
+    Rate {
+        limit: requests.and_then(|window| window.limit),
+        remaining: requests.and_then(|window| window.remaining),
+        reset: requests
+            .and_then(|window| window.reset)
+            .map(|reset| reset.span),
+        token_limit: tokens.and_then(|window| window.limit),
+        token_remaining: tokens.and_then(|window| window.remaining),
+        token_reset: tokens
+            .and_then(|window| window.reset)
+            .map(|reset| reset.span),
+        retry_after: None,
+        window: stated
+            .and_then(|window| window.length)
+            .filter(|length| !durations::is_calendar(*length)),
+        concurrency_limit: concurrency.min(),
+    }
+}
+
+/// When to come back, by one header.
+#[derive(Clone, Copy)]
+struct Hint {
+    span: Span,
+    /// The lower, the more it counts: `retry-after-ms`, `retry-after`, vendors'.
+    rank: u8,
+}
+
+impl Hint {
+    fn read(name: &str, read: &Name, value: &str, now: Millis) -> Option<Self> {
+        if read.role != Role::RetryAfter {
+            return Self::elsewhere(read, value);
+        }
+        let rank = match name {
+            "retry-after-ms" => 0,
+            "retry-after" => 1,
+            _ if read.unit_ms == Some(1) => 2,
+            _ => 3,
+        };
+        let is_span = false;
+        let one =
+            |text: &str| When::parse(values::unquoted(text), read.unit_ms, is_span)?.from(now);
+        // Two proxies that each added one: the longer wait pleases both.
+        let span = one(value).or_else(|| {
+            let times = values::split_times(value);
+            times.iter().filter_map(|text| one(text)).max()
+        })?;
+        Some(Self { span, rank })
+    }
+
+    /// Hints in headers of other names.
+    fn elsewhere(read: &Name, value: &str) -> Option<Self> {
+        let (text, unit) = match read.role {
+            // Meta: minutes, in JSON.
+            Role::Used => (value.split_once("_to_regain_access\":")?.1, MINUTE),
+            // Sentry: `60:error;transaction:organization`, in seconds.
+            Role::State if read.scope == "sentry" => (value, SECOND),
+            _ => return None,
+        };
+        let end = text.find(|c: char| !c.is_ascii_digit())?;
+        let number: u64 = text.get(..end)?.parse().ok().filter(|number| *number > 0)?;
+        let span = When::In(Span::from_ms(number.saturating_mul(unit))).from(Millis::EPOCH)?;
+        Some(Self { span, rank: 4 })
+    }
+
+    fn or_better(self, other: Self) -> Self {
+        let is_better = (other.rank, self.span) < (self.rank, other.span);
+        if is_better { other } else { self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Millis = Millis::from_epoch(1_791_201_600_000);
+
+    fn read(headers: &[(&str, &str)]) -> Rate {
+        let mut all = Headers::default();
+        for (name, value) in headers {
+            all.add(name, value);
+        }
+        Rate::of_headers(&all, NOW)
+    }
+
+    #[test]
+    fn a_hint_in_milliseconds_comes_first_then_the_standard_one() {
+        let hint = |headers: &[(&str, &str)]| read(headers).retry_after.map(Span::ms);
+        let vendor = ("x-ratelimit-retry-after", "9");
+        assert_eq!(hint(&[vendor]), Some(9000));
+        assert_eq!(hint(&[vendor, ("retry-after", "7")]), Some(7000));
+        assert_eq!(
+            hint(&[("retry-after", "7"), ("retry-after-ms", "6413")]),
+            Some(6413)
+        );
+        assert_eq!(hint(&[vendor, ("retry-after", "soon")]), Some(9000));
+        assert_eq!(
+            hint(&[("Retry-After", "5"), ("retry-after", "10")]),
+            Some(10_000)
+        );
+    }
+
+    #[test]
+    fn moments_are_measured_by_the_servers_own_clock() {
+        let reset = |date: &str, age: &str| {
+            let headers = [
+                ("x-ratelimit-reset", "1791201660"),
+                ("date", date),
+                ("age", age),
+            ];
+            read(&headers).reset.map(Span::ms)
+        };
+        assert_eq!(reset("Mon, 05 Oct 2026 12:00:00 GMT", ""), Some(60_000));
+        assert_eq!(reset("Mon, 05 Oct 2026 12:00:30 GMT", ""), Some(30_000));
+        assert_eq!(reset("Mon, 05 Oct 2026 11:59:00 GMT", ""), Some(120_000));
+        assert_eq!(reset("Mon, 05 Oct 2026 11:59:00 GMT", "60"), Some(60_000));
+        assert_eq!(reset("yesterday", "x"), Some(60_000));
+    }
+
+    #[test]
+    fn what_can_not_be_read_is_unknown() {
+        for (name, value) in [
+            ("x-ratelimit-limit", "0"),
+            ("x-ratelimit-limit", "-1"),
+            ("x-ratelimit-limit", "unlimited"),
+            ("x-ratelimit-limit", "9007199254740993"),
+            ("x-ratelimit-remaining", "-1"),
+            ("x-ratelimit-remaining", "NaN"),
+            ("x-ratelimit-reset", "5k"),
+            ("x-ratelimit-used", "5"),
+            ("retry-after", ""),
+            ("retry-after", "-3"),
+        ] {
+            assert_eq!(read(&[(name, value)]), Rate::default(), "{name}: {value}");
+        }
+    }
+
+    #[test]
+    fn of_a_long_value_only_the_beginning_is_read() {
+        let mut long = Headers::default();
+        for _ in 0..100 {
+            long.add("x-a", &"é".repeat(1000));
+        }
+        assert!(long.value("x-a").unwrap().len() <= LONGEST_VALUE + 2);
+    }
+
+    #[test]
+    fn a_response_full_of_limits_is_soon_read() {
+        let mut all = Headers::default();
+        let list = "5,".repeat(2000);
+        let policies = "\"a\";q=5;w=9,".repeat(300);
+        for number in 0..64 {
+            for role in ["limit", "remaining", "policy", "reset"] {
+                let value = if role == "policy" { &policies } else { &list };
+                all.add(&format!("a{number}q-ratelimit-{role}"), value);
+            }
+        }
+        assert_eq!(Rate::of_headers(&all, NOW).limit, Some(5));
+    }
+}

@@ -1,0 +1,260 @@
+//! The budgets of one response, and which of them governs.
+//!
+//! A response often tells of the same budget twice, or of one half here and the
+//! other there: what agrees is put together, what contradicts stays apart. A
+//! budget is never made up of two that may differ.
+
+use super::dialects::names::Unit;
+use super::dialects::values;
+use super::durations::Decimal;
+use crate::governor::time::Span;
+
+/// One budget, as far as the response tells of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Window {
+    pub unit: Unit,
+    /// Whose budget, by the words of the headers' names.
+    pub scope: String,
+    pub limit: Option<u64>,
+    pub remaining: Option<u64>,
+    pub reset: Option<Reset>,
+    pub length: Option<Span>,
+    /// The length was stated by a value rather than by a name.
+    pub is_length_stated: bool,
+    /// A policy that nothing says is in use now.
+    pub is_idle: bool,
+    /// What a bucket gains in an interval of `length`.
+    pub refill: Option<Decimal>,
+}
+
+/// When a window begins anew, and how: the earlier kinds need no clock or less
+/// of one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ResetKind {
+    After,
+    Span,
+    Moment,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reset {
+    pub span: Span,
+    pub kind: ResetKind,
+}
+
+impl Reset {
+    /// The one that leans on clocks least; of two alike, the first.
+    pub fn better(one: Option<Self>, other: Option<Self>) -> Option<Self> {
+        match (one, other) {
+            (Some(one), Some(other)) if other.kind < one.kind => Some(other),
+            (one, other) => one.or(other),
+        }
+    }
+}
+
+impl Window {
+    fn has_counts(&self) -> bool {
+        self.limit.is_some() || self.remaining.is_some()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        !self.has_counts() && self.reset.is_none() && self.length.is_none() && self.refill.is_none()
+    }
+
+    /// What a rate without an interval is meant for: a second.
+    pub fn interval(&self) -> Span {
+        self.length.unwrap_or(Span::from_seconds(1))
+    }
+
+    /// A bucket's window is as long as it takes to fill when empty, so that limit
+    /// and window tell its rate.
+    fn learn_refill(&mut self) {
+        if let (Some(refill), Some(limit)) = (self.refill, self.limit)
+            && let Some((count, length)) = values::rate(refill, self.interval())
+        {
+            let ms = length.ms().saturating_mul(limit).div_ceil(count.max(1));
+            self.length = Some(Span::from_ms(ms));
+            self.is_length_stated = true;
+        }
+    }
+
+    /// The same budget, told twice: at least one count is the same and nothing
+    /// differs.
+    fn agrees_with(&self, other: &Self) -> bool {
+        let shares = is_shared(self.limit, other.limit)
+            || (is_shared(self.remaining, other.remaining)
+                && self.limit.is_none() != other.limit.is_none());
+        shares && self.may_be(other)
+    }
+
+    fn may_be(&self, other: &Self) -> bool {
+        self.unit == other.unit
+            && fits(self.limit, other.limit)
+            && fits(self.remaining, other.remaining)
+            && fits(self.length, other.length)
+    }
+
+    /// One has the limit, the other what is left of it, and nothing else tells
+    /// them apart.
+    fn completes(&self, other: &Self) -> bool {
+        let are_halves = (self.limit.is_some() && self.remaining.is_none())
+            && (other.limit.is_none() && other.remaining.is_some());
+        let is_near = self.scope == other.scope || self.scope.is_empty() || other.scope.is_empty();
+        are_halves && is_near && !self.is_idle && self.may_be(other)
+    }
+
+    fn absorb(&mut self, other: &Self) {
+        self.limit = self.limit.or(other.limit);
+        self.remaining = self.remaining.or(other.remaining);
+        self.reset = Reset::better(self.reset, other.reset);
+        if self.length.is_none() {
+            self.length = other.length;
+            self.is_length_stated = other.is_length_stated;
+        }
+        self.is_idle = self.is_idle && other.is_idle;
+        self.refill = self.refill.or(other.refill);
+    }
+}
+
+fn is_shared<T: PartialEq + Copy>(one: Option<T>, other: Option<T>) -> bool {
+    one.is_some() && one == other
+}
+
+fn fits<T: PartialEq + Copy>(one: Option<T>, other: Option<T>) -> bool {
+    one.is_none() || other.is_none() || one == other
+}
+
+/// Puts together what tells of the same budget.
+pub fn merge(windows: Vec<Window>) -> Vec<Window> {
+    let merged = fold(windows, Window::agrees_with);
+    let mut merged = fold(merged, |one, other| {
+        one.completes(other) || other.completes(one)
+    });
+    share_orphans(&mut merged);
+    for window in &mut merged {
+        window.learn_refill();
+    }
+    merged
+}
+
+fn fold(windows: Vec<Window>, is_same: impl Fn(&Window, &Window) -> bool) -> Vec<Window> {
+    let mut merged: Vec<Window> = Vec::new();
+    for window in windows {
+        match merged.iter_mut().find(|one| is_same(one, &window)) {
+            Some(one) => one.absorb(&window),
+            None => merged.push(window),
+        }
+    }
+    merged
+}
+
+/// A reset or a length that stands alone belongs to the counts beside it.
+fn share_orphans(windows: &mut Vec<Window>) {
+    let (mut whole, orphans): (Vec<_>, Vec<_>) = windows.drain(..).partition(Window::has_counts);
+    for orphan in orphans {
+        let mut near: Vec<&mut Window> = whole
+            .iter_mut()
+            .filter(|window| window.unit == orphan.unit)
+            .filter(|window| window.scope == orphan.scope || orphan.scope.is_empty())
+            .filter(|window| !orphan.is_length_stated || fits(window.length, orphan.length))
+            .collect();
+        let is_lost = near.is_empty();
+        for window in &mut near {
+            window.reset = window.reset.or(orphan.reset);
+            window.refill = window.refill.or(orphan.refill);
+            if window.length.is_none() && orphan.is_length_stated {
+                window.length = orphan.length;
+                window.is_length_stated = true;
+            }
+        }
+        if is_lost {
+            windows.push(orphan);
+        }
+    }
+    windows.extend(whole);
+}
+
+/// The budget of `unit` that governs: the one with the least left, on a tie the
+/// one that resets later; where nothing says what is left, the tightest rate.
+pub fn governing(windows: &[Window], unit: Unit) -> Option<&Window> {
+    let of_unit = || windows.iter().filter(|window| window.unit == unit);
+    let with_remaining = of_unit()
+        .filter_map(|window| Some((window.remaining?, window)))
+        .min_by(|(least, one), (left, other)| {
+            let later = |window: &Window| (window.reset.map(|reset| reset.span), window.length);
+            least.cmp(left).then_with(|| later(other).cmp(&later(one)))
+        });
+    if let Some((_, window)) = with_remaining {
+        return Some(window);
+    }
+    let is_any_live = of_unit().any(|window| !window.is_idle);
+    of_unit()
+        .filter(|window| !(is_any_live && window.is_idle))
+        .min_by(|one, other| tightness(one).total_cmp(&tightness(other)))
+        .filter(|window| !window.is_empty())
+}
+
+/// Calls per millisecond; a limit of an unknown window is compared as if it
+/// were a minute's.
+fn tightness(window: &Window) -> f64 {
+    #[expect(clippy::cast_precision_loss, reason = "for comparing only")]
+    let float = |number: u64| number as f64;
+    match window.limit {
+        Some(limit) => float(limit) / float(window.length.map_or(60_000, Span::ms).max(1)),
+        None => f64::MAX,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn window(limit: u64, remaining: u64, reset: u64, length: u64) -> Window {
+        let some = |number: u64| (number != 0).then_some(number);
+        Window {
+            limit: some(limit),
+            remaining: remaining.checked_sub(1),
+            reset: some(reset).map(|ms| Reset {
+                span: Span::from_ms(ms),
+                kind: ResetKind::Span,
+            }),
+            length: some(length).map(Span::from_ms),
+            ..Window::default()
+        }
+    }
+
+    fn governs(windows: &[Window]) -> Window {
+        governing(windows, Unit::Requests).unwrap().clone()
+    }
+
+    #[test]
+    fn the_least_that_is_left_governs_and_the_later_reset_on_a_tie() {
+        let (hour, minute) = (window(1000, 6, 900, 3_600_000), window(10, 10, 20, 60_000));
+        assert_eq!(governs(&[minute.clone(), hour.clone()]), hour);
+        let (soon, late) = (window(10, 1, 5, 0), window(20, 1, 50, 0));
+        assert_eq!(governs(&[soon.clone(), late.clone()]), late);
+        assert_eq!(governs(&[late.clone(), soon]), late);
+    }
+
+    #[test]
+    fn with_nothing_left_known_the_tightest_rate_governs() {
+        let (day, second) = (window(1000, 0, 0, 86_400_000), window(10, 0, 0, 1000));
+        assert_eq!(governs(&[second, day.clone()]), day);
+    }
+
+    #[test]
+    fn the_same_budget_told_twice_is_one() {
+        let merged = merge(vec![window(3, 3, 41, 0), window(3, 3, 0, 60_000)]);
+        assert_eq!(merged, [window(3, 3, 41, 60_000)]);
+        let apart = merge(vec![window(100, 96, 0, 0), window(10, 10, 0, 0)]);
+        assert_eq!(apart.len(), 2);
+    }
+
+    #[test]
+    fn halves_and_orphans_find_their_budget() {
+        let halves = merge(vec![window(5000, 0, 0, 86_400_000), window(0, 9, 70, 0)]);
+        assert_eq!(halves, [window(5000, 9, 70, 86_400_000)]);
+        let orphan = merge(vec![window(10, 3, 0, 1000), window(0, 0, 7, 0)]);
+        assert_eq!(orphan, [window(10, 3, 7, 1000)]);
+    }
+}

@@ -73,7 +73,7 @@ impl Report {
     }
 }
 
-/// `headers`: an object of string → string, number, or array of those.
+/// `headers`: an object of string → string, number, or array of those; null is as absent.
 fn check_headers(fields: &Fields) -> Result<(), FieldError> {
     let headers = fields.part("headers")?;
     if headers.names().count() > MOST_HEADERS {
@@ -95,6 +95,7 @@ fn is_header_value(value: &RawValue) -> bool {
     match value.get().bytes().next() {
         Some(b'[') => serde_json::from_str::<Vec<&RawValue>>(value.get())
             .is_ok_and(|items| items.into_iter().all(is_scalar)),
+        Some(b'n') => true,
         _ => is_scalar(value),
     }
 }
@@ -140,6 +141,7 @@ mod tests {
             (r#"{"headers":"x"}"#, "headers"),
             (r#"{"headers":{"a":{}}}"#, "headers.a"),
             (r#"{"headers":{"a":[["b"]]}}"#, "headers.a"),
+            (r#"{"headers":{"a":[null]}}"#, "headers.a"),
             (r#"{"headers":{"a":true}}"#, "headers.a"),
         ] {
             assert_eq!(parse(body), Err(field.to_owned()), "{body}");
@@ -147,8 +149,8 @@ mod tests {
     }
 
     #[test]
-    fn header_values_are_texts_numbers_or_lists_of_them() {
-        let body = r#"{"headers":{"a":"b","c":1,"d":["e",-2.5],"f":[]}}"#;
+    fn header_values_are_texts_numbers_or_lists_of_them_and_null_is_as_absent() {
+        let body = r#"{"headers":{"a":"b","c":1,"d":["e",-2.5],"f":[],"g":null}}"#;
         assert_eq!(parse(body), Ok(Report::default()));
     }
 

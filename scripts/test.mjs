@@ -15,7 +15,7 @@ await main(async () => {
 
   say("\nstep          passed  failed     time");
   for (const { name, passed, failed, ms, skipped } of results) {
-    const counts = skipped ? " skipped: no build" : `${String(passed).padStart(6)}  ${String(failed).padStart(6)}  ${seconds(ms).padStart(8)}`;
+    const counts = skipped ? ` skipped: ${skipped}` : `${String(passed).padStart(6)}  ${String(failed).padStart(6)}  ${seconds(ms).padStart(8)}`;
     say(`${name.padEnd(12)}  ${counts}`);
   }
   const total = (key) => results.reduce((sum, result) => sum + result[key], 0);
@@ -48,11 +48,12 @@ async function perform(check, earlier) {
   say(`\n== ${check.name} ==`);
   if (check.needsBuild && earlier.some((result) => result.broken)) {
     say("skipped: the Worker could not be built");
-    return { name: check.name, passed: 0, failed: 0, skipped: true };
+    return { name: check.name, passed: 0, failed: 0, skipped: "no build" };
   }
   const started = Date.now();
   const result = await check.run();
   const ms = Date.now() - started;
-  say(`== ${check.name}: ${result.failed === 0 ? "passed" : "FAILED"} in ${seconds(ms)} ==`);
+  const verdict = result.skipped ? "SKIPPED" : result.failed === 0 ? "passed" : "FAILED";
+  say(`== ${check.name}: ${verdict} in ${seconds(ms)} ==`);
   return { name: check.name, ms, ...result };
 }

@@ -90,7 +90,8 @@ fn rate(fields: &Fields) -> Result<Option<Rate>, FieldError> {
     Ok(is_given.then_some(rate))
 }
 
-/// `headers`: an object of string → string, number, or array of those.
+/// `headers`: an object of string → string, number, or array of those; null is
+/// as absent.
 fn headers(fields: &Fields) -> Result<Headers, FieldError> {
     let part = fields.part("headers")?;
     if part.names().count() > MOST_HEADERS {
@@ -117,6 +118,9 @@ fn texts(value: &RawValue) -> Option<Vec<String>> {
     if value.get().starts_with('[') {
         let items: Vec<&RawValue> = serde_json::from_str(value.get()).ok()?;
         return items.into_iter().map(text).collect();
+    }
+    if value.get() == "null" {
+        return Some(Vec::new());
     }
     Some(vec![text(value)?])
 }
@@ -164,6 +168,7 @@ mod tests {
             (r#"{"headers":"x"}"#, "headers"),
             (r#"{"headers":{"a":{}}}"#, "headers.a"),
             (r#"{"headers":{"a":[["b"]]}}"#, "headers.a"),
+            (r#"{"headers":{"a":[null]}}"#, "headers.a"),
             (r#"{"headers":{"a":true}}"#, "headers.a"),
         ] {
             assert_eq!(parse(body), Err(field.to_owned()), "{body}");
@@ -171,8 +176,8 @@ mod tests {
     }
 
     #[test]
-    fn header_values_are_texts_numbers_or_lists_of_them() {
-        let body = r#"{"headers":{"a":"b","c":1,"d":["e",-2.5],"f":[]}}"#;
+    fn header_values_are_texts_numbers_or_lists_of_them_and_null_is_as_absent() {
+        let body = r#"{"headers":{"a":"b","c":1,"d":["e",-2.5],"f":[],"g":null}}"#;
         assert_eq!(parse(body), Ok(Report::default()));
     }
 

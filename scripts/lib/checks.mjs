@@ -12,7 +12,7 @@ import { say, Stop } from "./say.mjs";
 const WASM = ["--target", "wasm32-unknown-unknown"];
 
 /**
- * In order. `run` resolves to `{ passed, failed }`. Steps that use the built Worker say so with
+ * In order. `run` resolves to `{ passed, failed }`, with `skipped` (why) if it could not be done here. Steps that use the built Worker say so with
  * `needsBuild`, and are skipped when it could not be built.
  */
 export const checks = [
@@ -27,6 +27,8 @@ export const checks = [
   { name: "types", run: () => single(localBin("tsc"), ["-p", "tests/workerd"]) },
   { name: "workerd", needsBuild: true, run: () => counted(vitestCases, modernNode(), ["node_modules/vitest/vitest.mjs", "run"]) },
   { name: "serve", needsBuild: true, run: () => counted(nodeCases, modernNode(), ["--test", "tests/serve/**/*.test.mjs"]) },
+  { name: "chaos", needsBuild: true, run: chaos },
+  { name: "fuzz-api", needsBuild: true, run: fuzzApi },
 ];
 
 const cargo = (...args) => single("cargo", args);
@@ -46,8 +48,8 @@ async function single(program, args) {
 /** A step with cases of its own. One that fails without a failed case (it did not compile) counts as one. */
 async function counted(casesIn, program, args) {
   const { code, output } = await run(program, args, { ...options, keep: true });
-  const { passed, failed } = casesIn(stripVTControlCharacters(output));
-  return { passed, failed: code !== 0 && failed === 0 ? 1 : failed };
+  const cases = casesIn(stripVTControlCharacters(output));
+  return { ...cases, failed: code !== 0 && cases.failed === 0 ? 1 : cases.failed };
 }
 
 const sum = (text, pattern) => Array.from(text.matchAll(pattern), ([, count]) => Number(count)).reduce((a, b) => a + b, 0);
@@ -69,6 +71,31 @@ const nodeCases = (text) => ({
   passed: sum(text, /^\S+ pass (\d+)$/gm),
   failed: sum(text, /^\S+ fail (\d+)$/gm),
 });
+
+/** `chaos: 8 checks passed, 0 failed` */
+const chaosCases = (text) => ({
+  passed: sum(text, /^chaos: (\d+) checks passed/gm),
+  failed: sum(text, /^chaos: .* (\d+) failed/gm),
+});
+
+/** `fuzz-api: 18 operations passed, 0 failed`, or `fuzz-api: SKIPPED: …` */
+const fuzzCases = (text) => ({
+  passed: sum(text, /^fuzz-api: (\d+) operations passed/gm),
+  failed: sum(text, /^fuzz-api: .* (\d+) failed/gm),
+  ...(/^fuzz-api: SKIPPED/m.test(text) ? { skipped: "no schemathesis" } : {}),
+});
+
+/** First that the checker notices what it is there for, then a run with choices that are always the same. */
+async function chaos() {
+  const checker = await counted(nodeCases, modernNode(), ["--test", "tests/chaos/**/*.test.mjs"]);
+  const run = await counted(chaosCases, modernNode(), ["scripts/chaos.mjs", "--seed", "1", "--seconds", "15"]);
+  return { passed: checker.passed + run.passed, failed: checker.failed + run.failed };
+}
+
+/** Cases that the API's document makes up; needs a Python tool, which a machine may not be able to have. */
+function fuzzApi() {
+  return counted(fuzzCases, modernNode(), ["scripts/fuzz-api.mjs", "--short"]);
+}
 
 /** Cloudflare bounds a Worker's size, and a bigger one starts slower: growth should be a decision. */
 async function buildWithinBudget() {

@@ -5,6 +5,7 @@
 //! was decided.
 
 pub mod answer;
+pub mod metrics;
 pub mod paging;
 pub mod problem;
 pub mod request;

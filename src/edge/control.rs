@@ -70,6 +70,7 @@ pub async fn serve(
     };
     let done = match control {
         Control::ListSources => operator.list_sources(query).await,
+        Control::Metrics => operator.metrics().await,
         Control::PutSource(source) => operator.put(source, &body).await,
         Control::ShowSource(source) => operator.pass(source, Ok(Action::Show)).await,
         Control::DeleteSource(source) => operator.delete(source).await,
@@ -237,6 +238,11 @@ impl Operator<'_> {
             headers: Vec::new(),
             body: list,
         }))
+    }
+
+    async fn metrics(&self) -> Result<Reply, Problem> {
+        let response = self.tell_directory(&DirectoryCall::Metrics).await?;
+        Ok(Reply::Passed(response))
     }
 
     async fn mint(&self, source: &str, body: &[u8]) -> Result<Reply, Problem> {

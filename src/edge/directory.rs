@@ -11,11 +11,14 @@ use super::js::{self, ObjectContext, Sql};
 use super::object::{ABSENT, AGAIN};
 use super::store::row::{Row, moment, row};
 use crate::governor::ids::RequestId;
+use crate::governor::tally::Tally;
 use crate::protocol::directory::{DirectoryCall, Summary};
 use crate::wire::answer::HttpAnswer;
+use crate::wire::metrics::{self, Figures};
 use crate::wire::problem::Problem;
 
-const CREATE: &str = "CREATE TABLE IF NOT EXISTS sources (
+const CREATE: [&str; 2] = [
+    "CREATE TABLE IF NOT EXISTS sources (
     name TEXT PRIMARY KEY,
     created_at INTEGER NOT NULL,
     updated_at INTEGER NOT NULL,
@@ -23,7 +26,13 @@ const CREATE: &str = "CREATE TABLE IF NOT EXISTS sources (
     effective_limit INTEGER,
     in_use INTEGER,
     depth INTEGER
-) STRICT, WITHOUT ROWID";
+) STRICT, WITHOUT ROWID",
+    // What each source counted, in the order of `Tally::to_text`.
+    "CREATE TABLE IF NOT EXISTS tallies (
+    name TEXT PRIMARY KEY,
+    tally TEXT NOT NULL
+) STRICT, WITHOUT ROWID",
+];
 
 /// What a call comes to.
 enum Said {
@@ -31,6 +40,7 @@ enum Said {
     /// There is no such source.
     Absent,
     List(Value),
+    Metrics(String),
 }
 
 #[wasm_bindgen]
@@ -57,6 +67,7 @@ impl Directory {
         match self.serve(&call) {
             Ok(Said::Absent) => js::signal(ABSENT, None),
             Ok(Said::List(list)) => js::respond(&HttpAnswer::json(200, &list), RequestId(0)),
+            Ok(Said::Metrics(text)) => js::respond(&HttpAnswer::metrics(text), RequestId(0)),
             Ok(Said::Done) => js::signal(204, None),
             Err(error) => {
                 Fault::because("the directory failed", error);
@@ -66,7 +77,9 @@ impl Directory {
     }
 
     fn serve(&self, call: &DirectoryCall) -> Result<Said, JsValue> {
-        self.rows(CREATE, [])?;
+        for table in CREATE {
+            self.rows(table, [])?;
+        }
         match call {
             DirectoryCall::Register {
                 source,
@@ -83,6 +96,7 @@ impl Directory {
             }
             DirectoryCall::Remove { source } => {
                 self.rows("DELETE FROM sources WHERE name = ?", [source.into()])?;
+                self.rows("DELETE FROM tallies WHERE name = ?", [source.into()])?;
                 Ok(Said::Done)
             }
             DirectoryCall::Has { source } => {
@@ -94,6 +108,7 @@ impl Directory {
                 self.push(source, summary)?;
                 Ok(Said::Done)
             }
+            DirectoryCall::Metrics => self.metrics().map(Said::Metrics),
             DirectoryCall::List { limit, after } => self.list(*limit, after).map(Said::List),
         }
     }
@@ -109,8 +124,24 @@ impl Directory {
                 summary.depth.into(),
                 source.into(),
             ],
+        )?;
+        self.rows(
+            "INSERT INTO tallies SELECT name, ? FROM sources WHERE name = ?
+             ON CONFLICT (name) DO UPDATE SET tally = excluded.tally",
+            [summary.tally.to_text().into(), source.into()],
         )
         .map(|_| ())
+    }
+
+    fn metrics(&self) -> Result<String, JsValue> {
+        let rows = self.rows(
+            "SELECT sources.name AS name, summary_at, effective_limit, in_use, depth, tally
+             FROM sources LEFT JOIN tallies ON tallies.name = sources.name
+             WHERE summary_at IS NOT NULL ORDER BY sources.name",
+            [],
+        )?;
+        let all: Vec<Figures> = rows.iter().filter_map(|row| figures(&Row(row))).collect();
+        Ok(metrics::text(&all))
     }
 
     fn list(&self, limit: u32, after: &str) -> Result<Value, JsValue> {
@@ -135,6 +166,22 @@ impl Directory {
         let bindings = row(bindings);
         self.sql.exec(&JsString::from(query), &bindings)?.to_array()
     }
+}
+
+fn figures(row: &Row) -> Option<Figures> {
+    let tally = row.text("tally");
+    Some(Figures {
+        source: row.text("name")?,
+        summary: Summary {
+            at: row.moment("summary_at")?,
+            limit: row.small("effective_limit")?,
+            in_use: row.small("in_use")?,
+            depth: row.small("depth")?,
+            tally: tally
+                .and_then(|text| Tally::from_text(&text))
+                .unwrap_or_default(),
+        },
+    })
 }
 
 fn entry(row: &Row) -> Value {

@@ -76,6 +76,7 @@ impl Source {
             limit: gauge.limit,
             in_use: gauge.in_use,
             depth: gauge.depth,
+            tally: *self.governor.tally(),
         }
     }
 }
@@ -248,7 +249,7 @@ impl Object {
         source.pushed = Some(summary);
         let call = DirectoryCall::Push {
             source: source.header.name.clone(),
-            summary,
+            summary: Box::new(summary),
         };
         let stub = directory.get_by_name("directory");
         let pushed = stub

@@ -3,6 +3,7 @@
 
 use serde_json::{Value, json};
 
+use super::metrics;
 use super::problem::{Kind, Problem};
 use crate::governor::command::{Answer, Gauge, Grant, Refusal, Renewed, Verdict};
 use crate::governor::ids::RequestId;
@@ -22,6 +23,15 @@ impl HttpAnswer {
             status,
             headers: Vec::new(),
             body: body.to_string(),
+        }
+    }
+
+    /// The text of `GET /metrics`.
+    pub fn metrics(text: String) -> Self {
+        Self {
+            status: 200,
+            headers: vec![("Content-Type", metrics::CONTENT_TYPE.to_owned())],
+            body: text,
         }
     }
 

@@ -79,6 +79,7 @@ pub enum Control<'a> {
     RevokeKey { source: &'a str, key: &'a str },
     ReadLog(&'a str),
     ReadAudit(&'a str),
+    Metrics,
 }
 
 /// The parts of a URL that matter here.
@@ -188,6 +189,7 @@ fn lock<'a>(method: &str, source: &'a str, verb: Verb<'a>) -> Result<Route<'a>, 
 
 fn control<'a>(path: &[&'a str], method: &str) -> Result<Control<'a>, Problem> {
     match *path {
+        ["metrics"] => only(method, "GET", Control::Metrics),
         ["pools"] => only(method, "GET", Control::ListSources),
         ["pools", source] => match method {
             "GET" => Ok(Control::ShowSource(source)),

@@ -1,7 +1,7 @@
 //! A source as operators see it: its document, its lists. Nothing here changes
 //! anything, and no secret is shown.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::learned;
 use crate::edge::store::Page;
@@ -9,6 +9,7 @@ use crate::edge::turn::Source;
 use crate::governor::Governor;
 use crate::governor::ids::{KeyId, Ref};
 use crate::governor::slots::Slot;
+use crate::governor::tally::{OUTCOMES, Tally};
 use crate::governor::time::Millis;
 use crate::wire::answer::HttpAnswer;
 
@@ -45,6 +46,21 @@ pub fn state(governor: &Governor, now: Millis) -> Value {
         "rpm": rpm,
         "cooldownUntil": governor.cooldown().map(Millis::epoch_ms),
         "learned": learned::learned(governor),
+        "counters": counters(governor.tally()),
+    })
+}
+
+/// What happened since the object was loaded.
+fn counters(tally: &Tally) -> Value {
+    let outcomes = OUTCOMES.iter().zip(tally.outcomes);
+    let outcomes: Map<String, Value> = outcomes
+        .map(|(word, count)| ((*word).to_owned(), count.into()))
+        .collect();
+    json!({
+        "acquires": outcomes,
+        "released": tally.released,
+        "expired": tally.expired,
+        "throttled": tally.throttled,
     })
 }
 

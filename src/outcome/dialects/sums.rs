@@ -197,7 +197,7 @@ impl Sum {
                 let is_counted = self.has(Word::Request)
                     || self.has(Word::Token)
                     || self.has(Word::Concurrent)
-                    || (self.has(Word::Api) && self.has(Word::Limit));
+                    || self.has(Word::Limit);
                 return self.has(Word::Reset).then_some(is_counted);
             }
             _ => return None,

@@ -150,6 +150,19 @@ extern "C" {
     pub fn later(response: &Response, ms: f64) -> Promise;
 }
 
+#[wasm_bindgen(module = "/src/edge/together.js")]
+extern "C" {
+    /// Gathers the calls that arrive together; see `together.js`.
+    pub type Together;
+
+    #[wasm_bindgen(constructor)]
+    pub fn new(serve: &js_sys::Function) -> Together;
+
+    /// A response, or a promise of one.
+    #[wasm_bindgen(method, catch)]
+    pub fn arrive(this: &Together, request: &web_sys::Request) -> Result<JsValue, JsValue>;
+}
+
 /// The moment of the event that is being handled.
 pub fn now() -> Millis {
     Millis::from_epoch(crate::fields::whole(date_now()))

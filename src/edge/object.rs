@@ -13,7 +13,7 @@ use wasm_bindgen_futures::{JsFuture, future_to_promise};
 use web_sys::{AbortSignal, Request};
 use worker::Env;
 
-use super::js::{self, Namespace, ObjectContext};
+use super::js::{self, Namespace, ObjectContext, Together};
 use super::turn::{Object, Source};
 use super::{Fault, operate, policy};
 use crate::governor::command::{Acquire, Answer, Command, Outcome, Reply, TurnedAway};
@@ -40,8 +40,15 @@ pub const ABSENT: u16 = 596;
 /// When the alarm is tried again after it failed.
 const ALARM_RETRY: Span = Span::from_seconds(1);
 
+type Serve = Closure<dyn Fn(Request) -> Result<JsValue, JsValue>>;
+
 #[wasm_bindgen(js_name = Source)]
-pub struct SourceObject(Rc<Object>);
+pub struct SourceObject {
+    object: Rc<Object>,
+    together: Together,
+    /// What `together` calls; it lives as long.
+    _serve: Serve,
+}
 
 #[wasm_bindgen(js_class = Source)]
 #[expect(
@@ -63,43 +70,56 @@ impl SourceObject {
             }
         });
         object.waiting.timer().on_ring(ring);
-        Self(object)
+        let server = Rc::clone(&object);
+        let serve: Serve = Closure::new(move |request: Request| serve_lock(&server, &request));
+        let together = Together::new(serve.as_ref().unchecked_ref());
+        Self {
+            object,
+            together,
+            _serve: serve,
+        }
     }
 
     /// A response, or a promise of one.
     pub fn fetch(&self, request: Request) -> Result<JsValue, JsValue> {
         let url = request.url();
-        if let Some(call) = LockCall::from_url(&url) {
-            let id = call.caller.request;
-            return match lock(&self.0, call) {
-                Ok(Come::Answer(answer)) => js::respond(&answer, id).map(JsValue::from),
-                Ok(Come::DeadKey) => js::signal(DEAD_KEY, None).map(JsValue::from),
-                Ok(Come::StalePolicy(said)) => {
-                    js::signal(STALE_POLICY, Some(&said)).map(JsValue::from)
-                }
-                Ok(Come::Waits(attempt, receiver)) => {
-                    let waits = wait(Rc::clone(&self.0), request.signal(), attempt, id, receiver);
-                    Ok(future_to_promise(waits).into())
-                }
-                Err(Fault) => js::signal(AGAIN, None).map(JsValue::from),
-            };
+        if LockCall::is_one(&url) {
+            return self.together.arrive(&request);
         }
         if let Some(call) = ControlCall::from_url(&url) {
-            let object = Rc::clone(&self.0);
+            let object = Rc::clone(&self.object);
             return Ok(future_to_promise(serve_control(object, request, call)).into());
         }
         if let Some(Batch(entries)) = Batch::from_url(&url) {
-            return turned_away(&self.0, entries);
+            return turned_away(&self.object, entries);
         }
         js::respond(&Problem::not_found().into_answer(), RequestId(0)).map(JsValue::from)
     }
 
     pub fn alarm(&self) {
-        if self.0.alarm().is_err() {
+        if self.object.alarm().is_err() {
             // Retries of the platform are few; ours are not. If even this fails,
             // a lease still ends with the next call.
-            let _ = self.0.store.arm(js::now().plus(ALARM_RETRY));
+            let _ = self.object.store.arm(js::now().plus(ALARM_RETRY));
         }
+    }
+}
+
+/// Answers a lock call: at once, or with a promise where it waits.
+fn serve_lock(object: &Rc<Object>, request: &Request) -> Result<JsValue, JsValue> {
+    let Some(call) = LockCall::from_url(&request.url()) else {
+        return js::respond(&Problem::not_found().into_answer(), RequestId(0)).map(JsValue::from);
+    };
+    let id = call.caller.request;
+    match lock(object, call) {
+        Ok(Come::Answer(answer)) => js::respond(&answer, id).map(JsValue::from),
+        Ok(Come::DeadKey) => js::signal(DEAD_KEY, None).map(JsValue::from),
+        Ok(Come::StalePolicy(said)) => js::signal(STALE_POLICY, Some(&said)).map(JsValue::from),
+        Ok(Come::Waits(attempt, receiver)) => {
+            let waits = wait(Rc::clone(object), request.signal(), attempt, id, receiver);
+            Ok(future_to_promise(waits).into())
+        }
+        Err(Fault) => js::signal(AGAIN, None).map(JsValue::from),
     }
 }
 

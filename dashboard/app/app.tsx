@@ -1,5 +1,6 @@
 // The frame: who is signed in, which view is shown, and what stands around it.
 
+import type { RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { SOURCES_HREF, useRoute, type Route } from "./route";
 import { signOut, useSession } from "./session";
@@ -24,14 +25,23 @@ export function App() {
         {session.token !== null && <button type="button" class="quiet" onClick={() => signOut()}>Sign out</button>}
       </header>
       <main ref={main} tabIndex={-1}>
-        {session.token === null ? <SignIn refused={session.refused} /> : <View />}
+        {session.token === null ? <SignIn refused={session.refused} /> : <View main={main} />}
       </main>
     </>
   );
 }
 
-function View() {
+function View({ main }: { main: RefObject<HTMLElement | null> }) {
   const route = useRoute();
+  const place = route.view === "source" ? `source ${route.source}` : route.view;
+  const before = useRef(place);
+  // In another view the reader begins anew, at its top or in its first field.
+  useEffect(() => {
+    if (before.current === place) return;
+    before.current = place;
+    scrollTo(0, 0);
+    (main.current?.querySelector<HTMLElement>("[autofocus]") ?? main.current)?.focus();
+  }, [place]);
   useEffect(() => {
     document.title = titleOf(route);
   }, [titleOf(route)]);

@@ -5,15 +5,18 @@
 
 import "rapidoc/dist/rapidoc-min.js";
 import "./docs.css";
+import { mend } from "./mend";
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
+const narrow = matchMedia("(max-width: 767px)");
 
 const FIXED = {
   "spec-url": "/openapi.json",
   "server-url": location.origin,
-  "render-style": "focused",
   "show-header": "false",
   "load-fonts": "false",
+  "allow-try": "false",
+  "allow-authentication": "false",
   "allow-spec-file-load": "false",
   "allow-spec-url-load": "false",
   "allow-server-selection": "false",
@@ -36,15 +39,20 @@ const set = (attributes: Record<string, string>) => {
   for (const [name, value] of Object.entries(attributes)) docs.setAttribute(name, value);
 };
 const paint = () => set(dark.matches ? DARK : LIGHT);
+// On a phone the renderer shows no list of operations, so there they follow one another.
+const lay = () => set({ "render-style": narrow.matches ? "read" : "focused" });
 
 set(FIXED);
 paint();
+lay();
 dark.addEventListener("change", paint);
+narrow.addEventListener("change", lay);
+docs.addEventListener("spec-loaded", () => docs.shadowRoot && mend(docs.shadowRoot));
 
 const back = document.createElement("a");
 back.slot = "nav-logo";
 back.href = "/dashboard";
-back.textContent = "swarmvia locks";
+back.textContent = "← Dashboard";
 docs.append(back);
 main.append(docs);
 document.body.append(main);

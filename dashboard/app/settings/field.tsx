@@ -17,16 +17,17 @@ interface Props {
   path: string;
   label: string;
   hint?: string;
+  wide?: boolean;
   problem: Problem | null;
   children: (attributes: Attributes) => JSX.Element;
 }
 
-export function Field({ path, label, hint, problem, children }: Props) {
+export function Field({ path, label, hint, wide, problem, children }: Props) {
   const id = `field-${path.replaceAll(".", "-")}`;
   const wrong = concerns(problem, path) ? problem!.message : "";
   const notes = [wrong && `${id}-wrong`, hint && `${id}-hint`].filter(Boolean).join(" ");
   return (
-    <div class={`field ${wrong ? "wrong" : ""}`}>
+    <div class={`field ${wrong ? "wrong" : ""} ${wide ? "wide" : ""}`}>
       <label for={id}>{label}</label>
       {children({ id, "aria-describedby": notes || undefined, "aria-invalid": wrong ? true : undefined })}
       {wrong && <p id={`${id}-wrong`} class="wrong-note">{wrong}</p>}

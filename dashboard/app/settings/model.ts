@@ -22,16 +22,16 @@ export function placeholderOf(path: string, values: Values): string {
   const number = (name: string, otherwise: number) => Number(values[name] || otherwise);
   const term = number("lease.termMs", 30_000);
   switch (path) {
-    case "concurrency.limit": return "10";
-    case "concurrency.min": return "1";
+    case "concurrency.limit": return "10, the default";
+    case "concurrency.min": return "1, the default";
     case "concurrency.max": return `${number("concurrency.limit", 10)}, the limit`;
-    case "rpm.limit": return "no gate";
-    case "queue.maxDepth": return "100";
-    case "queue.timeoutMs": return "30000";
-    case "lease.termMs": return "30000";
+    case "rpm.limit": return "none: no gate";
+    case "queue.maxDepth": return "100, the default";
+    case "queue.timeoutMs": return "30000, the default";
+    case "lease.termMs": return "30000, the default";
     case "lease.renewIntervalMs": return `${Math.floor(term / 3)}, a third of the term`;
-    case "lease.requestTimeoutMs": return String(Math.max(60_000, 2 * term));
-    case "log.keep": return "10000";
+    case "lease.requestTimeoutMs": return `${Math.max(60_000, 2 * term)}, the default`;
+    case "log.keep": return "10000, the default";
     default: return "";
   }
 }

@@ -19,7 +19,7 @@ export function SaveBar({ saving }: { saving: Saving }) {
       )}
       {problem && <Notice kind="bad">{problem.message}</Notice>}
       {saved && !isEdited && <Notice kind="good">Saved. It is in force.</Notice>}
-      <div class="actions sticky">
+      <div class={`actions sticky ${isEdited ? "edited" : ""}`}>
         <button type="button" disabled={!isEdited || busy} onClick={saving.discard}>Discard</button>
         <button class="primary" disabled={!isEdited || busy || conflict !== null}>{busy ? "Saving …" : "Save"}</button>
       </div>

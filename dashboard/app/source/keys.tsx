@@ -19,7 +19,7 @@ export function Keys({ name, now }: { name: string; now: number }) {
   const after = starts.at(-1)!;
   const path = `${pool(name, "keys")}?limit=${PAGE}${after && `&after=${after}`}`;
   const list = useLoad(path, () => admin<{ keys: Key[]; next: string | null }>("GET", path));
-  const keys = list.value?.keys ?? [];
+  const keys = (list.value?.keys ?? []).toSorted(byUse);
   const next = list.value?.next ?? null;
   return (
     <section class="panel">
@@ -65,6 +65,9 @@ export function Keys({ name, now }: { name: string; now: number }) {
     </section>
   );
 }
+
+/** Live ones first, then the newest. */
+const byUse = (a: Key, b: Key) => Number(b.state === "live") - Number(a.state === "live") || b.createdAt - a.createdAt;
 
 const COLUMNS = [
   { label: "Name" },

@@ -20,7 +20,7 @@ export function Policies({ live }: { live: Live }) {
     <label class="tick"><input type="checkbox" checked={values[path] === true} onChange={(event) => edit(path, event.currentTarget.checked)} /><span>{label}</span></label>
   );
   const area = (path: string, label: string, hint: string, rows: number) => (
-    <Field path={path} label={label} hint={hint} problem={problem}>
+    <Field path={path} label={label} hint={hint} wide problem={problem}>
       {(attributes) => <textarea {...attributes} rows={rows} value={String(values[path])} spellcheck={false} onInput={(event) => edit(path, event.currentTarget.value)} />}
     </Field>
   );

@@ -43,11 +43,12 @@ export function Slots({ name, live, trigger }: Props) {
         <h2>Who holds what</h2>
         <button type="button" class="quiet" onClick={list.reload} disabled={list.busy}>Refresh</button>
       </div>
+      <p class="muted small">A page of {PAGE}, read every 5 s.</p>
       {list.problem && !live.problem && <Notice kind="bad">{list.problem}</Notice>}
       <Table caption="Slots in use" columns={COLUMNS} empty={list.value ? "No slot is held." : "Reading …"}>
         {slots.map((slot) => (
           <tr key={slot.ref}>
-            <th scope="row" class="number">{slot.ref}</th>
+            <th scope="row" class="steady">{slot.ref}</th>
             <td><span class="key-name" title={slot.keyId}>{nameOf(slot.keyId) ?? shortId(slot.keyId)}</span></td>
             <td class="number">{span(live.now - slot.since)}</td>
             <td class="number minor"><At at={slot.since} /></td>
@@ -79,7 +80,7 @@ export function Slots({ name, live, trigger }: Props) {
 }
 
 const COLUMNS = [
-  { label: "Slot", number: true },
+  { label: "Slot" },
   { label: "Key" },
   { label: "Held for", number: true },
   { label: "Since", number: true, minor: true },

@@ -42,7 +42,7 @@ function Trouble({ live }: { live: Live }) {
   return (
     <Notice kind="warn">
       {live.source
-        ? <>{cause}; showing the state of <span class="steady">{span(live.ageMs)}</span> ago. It is tried again every few seconds.</>
+        ? <>{cause}; showing the state of <span class="steady" aria-live="off">{span(live.ageMs)}</span> ago. It is tried again every few seconds.</>
         : <>{cause}. It is tried again every few seconds.</>}
     </Notice>
   );

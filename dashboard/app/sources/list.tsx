@@ -69,7 +69,7 @@ function Row({ listed }: { listed: ListedSource }) {
       <th scope="row"><a class="name" href={hrefOf(source)}>{source}</a></th>
       <td class="number">
         {summary && <meter class={full ? "full" : ""} min={0} max={summary.effectiveLimit} value={summary.inUse} aria-hidden="true" />}
-        {count(summary?.inUse)}
+        <span class="amount">{count(summary?.inUse)}</span>
       </td>
       <td class="number">{count(summary?.effectiveLimit)}</td>
       <td class={`number ${summary?.queueDepth ? "warn" : ""}`}>{count(summary?.queueDepth)}</td>

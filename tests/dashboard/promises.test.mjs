@@ -108,6 +108,32 @@ test("a tick is one small request, also with 10,000 slots, and stops while the p
   assertQuiet(page);
 });
 
+test("what the service counts and has learned is shown; what it does not send is a dash", async () => {
+  const page = await all.open("#/sources/crowded");
+  const row = (name) => page.getByRole("row").filter({ hasText: name }).getByRole("cell");
+  let granted = 1000;
+  let extra = {};
+  await page.route("**/pools/crowded", async (route) => {
+    const answer = await route.fetch();
+    const body = await answer.json();
+    delete body.state.counters;
+    delete body.state.learned;
+    Object.assign(body.state, extra);
+    if (extra.counters) extra.counters.granted = granted += 3;
+    await route.fulfill({ response: answer, json: body });
+  });
+  await row("Granted").filter({ hasText: "—" }).first().waitFor();
+  extra = { counters: { granted, queueFull: 12345, throttled: 5, released: 50 }, learned: { concurrency: { limit: 7, at: Date.now(), from: { status: 200 } }, rate: null } };
+  await row("Queue full").filter({ hasText: "12,345" }).waitFor();
+  await row("Granted").filter({ hasText: /^(3|6|9)$/ }).first().waitFor();
+  await row("Left").filter({ hasText: "—" }).first().waitFor();
+  await assertAccessible(page, "with counts");
+  await page.goto(`${all.base}/dashboard#/sources/crowded/learning`);
+  await page.locator(".data").getByText("concurrency").waitFor();
+  await page.getByRole("button", { name: "Forget it" }).waitFor();
+  assertQuiet(page);
+});
+
 test("a service that can't be reached leaves the last state standing, with its age, and is found again", async () => {
   const page = await all.open("#/sources/crowded");
   await page.locator(".figure", { hasText: "10,000" }).waitFor();

@@ -6,9 +6,9 @@ import { readFileSync } from "node:fs";
 import { chromium } from "playwright-core";
 import { chromiumPath } from "../../scripts/lib/chromium.mjs";
 import { inRoot } from "../../scripts/lib/paths.mjs";
-import { ADMIN_TOKEN, serve } from "../serve/support.mjs";
+import { ADMIN_TOKEN, serve, sleep } from "../serve/support.mjs";
 
-export { ADMIN_TOKEN };
+export { sleep };
 
 const AXE = readFileSync(inRoot("node_modules", "axe-core", "axe.min.js"), "utf8");
 export const DESK = { width: 1280, height: 900 };

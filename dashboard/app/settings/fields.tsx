@@ -12,7 +12,7 @@ interface Props {
 }
 
 const PLACES = {
-  "": "Wherever the first call comes from",
+  "": "Near the first caller",
   wnam: "Western North America", enam: "Eastern North America", sam: "South America", weur: "Western Europe",
   eeur: "Eastern Europe", apac: "Asia-Pacific", "apac-ne": "North-east Asia-Pacific", "apac-se": "South-east Asia-Pacific",
   oc: "Oceania", afr: "Africa", me: "Middle East",

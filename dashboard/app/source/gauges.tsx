@@ -3,6 +3,7 @@
 import type { ComponentChildren } from "preact";
 import { count, DASH, share, span } from "../format";
 import type { Source } from "../types";
+import { Level } from "../ui/level";
 import { overLastMinute } from "./decisions";
 import type { Sample } from "./use-live";
 
@@ -16,15 +17,15 @@ export function Gauges({ source: { settings, state }, now, history }: { source: 
     <dl class="gauges">
       <Gauge label="Slots in use" value={count(state.inUse)} of={`of ${count(state.effectiveLimit)}`} tone={over >= 0 ? "warn" : ""}
         note={over > 0 ? `${count(over)} over the limit: it waits for releases` : `${count(state.remainingSlots)} free${state.effectiveLimit !== settings.concurrency.limit ? `, ${count(settings.concurrency.limit)} configured` : ""}`}>
-        <meter class={over >= 0 ? "full" : ""} min={0} max={state.effectiveLimit} value={Math.min(state.inUse, state.effectiveLimit)} aria-hidden="true" />
+        <Level value={state.inUse} of={state.effectiveLimit} tone={over >= 0 ? "warn" : "use"} />
       </Gauge>
       <Gauge label="Waiting" value={count(state.queueDepth)} of={`of ${count(settings.queue.maxDepth)}`} tone={state.queueDepth > 0 ? "warn" : ""}
         note={`for ${span(settings.queue.timeoutMs)} at most`}>
-        <meter class="wait" min={0} max={Math.max(1, settings.queue.maxDepth)} value={state.queueDepth} aria-hidden="true" />
+        <Level value={state.queueDepth} of={settings.queue.maxDepth} tone="warn" />
       </Gauge>
       <Gauge label="Grants in 60 s" value={rpm ? count(rpm.used) : DASH} of={rpm ? `of ${count(rpm.limit)}` : ""} tone={rpm?.remaining === 0 ? "warn" : ""}
         note={rpm ? (rpm.opensAt !== null ? `opens in ${span(rpm.opensAt - now)}` : `${count(rpm.remaining)} left`) : "no limit per minute"}>
-        {rpm && <meter class={rpm.remaining === 0 ? "full" : ""} min={0} max={rpm.limit} value={Math.min(rpm.used, rpm.limit)} aria-hidden="true" />}
+        {rpm && <Level value={rpm.used} of={rpm.limit} tone={rpm.remaining === 0 ? "warn" : "use"} />}
       </Gauge>
       <Gauge label="Cool-down" value={cooling ? span(state.cooldownUntil! - now) : "none"} tone={cooling ? "warn" : ""}
         note={cooling ? "until grants go on" : "the gate is open"} />

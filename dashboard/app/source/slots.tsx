@@ -7,7 +7,7 @@ import type { Key, Slot } from "../types";
 import { Confirm } from "../ui/confirm";
 import { Notice } from "../ui/notice";
 import { Table } from "../ui/table";
-import { At, Away } from "../ui/time";
+import { At } from "../ui/time";
 import { useLoad } from "../ui/use-load";
 import type { Live } from "./use-live";
 
@@ -52,9 +52,9 @@ export function Slots({ name, live, trigger }: Props) {
             <td><span class="key-name" title={slot.keyId}>{nameOf(slot.keyId) ?? shortId(slot.keyId)}</span></td>
             <td class="number">{span(live.now - slot.since)}</td>
             <td class="number minor"><At at={slot.since} /></td>
-            <td class="number"><Away at={slot.leaseDeadline} now={live.now} /></td>
-            <td class="number minor"><Away at={slot.requestDeadline} now={live.now} /></td>
-            <td class="act"><button type="button" class="quiet bad" aria-label={`Release slot ${slot.ref} by force`} onClick={() => setForced(slot)}>Release …</button></td>
+            <td class="number">{span(slot.leaseDeadline - live.now)}</td>
+            <td class="number minor">{span(slot.requestDeadline - live.now)}</td>
+            <td class="act"><button type="button" class="quiet bad" aria-label={`Release slot ${slot.ref} by force`} onClick={() => setForced(slot)}>Release<span class="minor"> …</span></button></td>
           </tr>
         ))}
       </Table>
@@ -84,7 +84,7 @@ const COLUMNS = [
   { label: "Key" },
   { label: "Held for", number: true },
   { label: "Since", number: true, minor: true },
-  { label: "Lease ends", number: true },
-  { label: "At the latest", number: true, minor: true },
+  { label: "Lease ends in", number: true },
+  { label: "At the latest in", number: true, minor: true },
   { label: "Action", unseen: true },
 ];

@@ -40,10 +40,12 @@ export function SourceView({ name, tab }: { name: string; tab: Tab }) {
 function Trouble({ live }: { live: Live }) {
   const cause = live.problem.replace(/\.$/, "");
   return (
-    <Notice kind="warn">
-      {live.source
-        ? <>{cause}; showing the state of <span class="steady" aria-live="off">{span(live.ageMs)}</span> ago. It is tried again every few seconds.</>
-        : <>{cause}. It is tried again every few seconds.</>}
-    </Notice>
+    <div class="trouble">
+      <Notice kind="warn">
+        {live.source
+          ? <>{cause}; showing the state of <span class="steady" aria-live="off">{span(live.ageMs)}</span> ago. It is tried again every few seconds.</>
+          : <>{cause}. It is tried again every few seconds.</>}
+      </Notice>
+    </div>
   );
 }

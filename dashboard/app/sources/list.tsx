@@ -5,6 +5,7 @@ import { admin } from "../api";
 import { count, share, span } from "../format";
 import { hrefOf, NEW_HREF } from "../route";
 import type { ListedSource, Summary } from "../types";
+import { Level } from "../ui/level";
 import { Notice } from "../ui/notice";
 import { Table } from "../ui/table";
 import { useLoad } from "../ui/use-load";
@@ -68,7 +69,7 @@ function Row({ listed }: { listed: ListedSource }) {
     <tr>
       <th scope="row"><a class="name" href={hrefOf(source)}>{source}</a></th>
       <td class="number">
-        {summary && <meter class={full ? "full" : ""} min={0} max={summary.effectiveLimit} value={summary.inUse} aria-hidden="true" />}
+        {summary && <Level value={summary.inUse} of={summary.effectiveLimit} tone={full ? "warn" : "use"} />}
         <span class="amount">{count(summary?.inUse)}</span>
       </td>
       <td class="number">{count(summary?.effectiveLimit)}</td>

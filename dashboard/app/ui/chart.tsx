@@ -25,9 +25,12 @@ interface Props {
   height?: number;
 }
 
-const EDGE = { left: 44, right: 8, top: 8, bottom: 20 };
+const EDGE = { left: 52, right: 8, top: 8, bottom: 20 };
 /** A pause longer than this is a gap, not a line. */
 const GAP_MS = 12_000;
+/** The newest point is "now" for so long. */
+const LATE_MS = 3000;
+const STEPS = [1, 1.2, 1.6, 2, 3, 4, 5, 6, 8, 10];
 
 export function Chart({ title, series, points, now, windowMs, height = 150 }: Props) {
   const frame = useRef<HTMLDivElement>(null);
@@ -48,7 +51,7 @@ export function Chart({ title, series, points, now, windowMs, height = 150 }: Pr
         {series.map(({ label, look }, index) => (
           <span key={label} class={`key ${look}`}>{label} <output>{count(shown?.values[index])}</output></span>
         ))}
-        <span class="when">{pointed ? `${span(now - pointed.at)} ago` : "now"}</span>
+        <span class="when">{shown && (pointed || now - shown.at > LATE_MS) ? `${span(now - shown.at)} ago` : "now"}</span>
       </figcaption>
       <div ref={frame} style={{ height: `${height}px` }}>
         <svg width={width} height={height} aria-hidden="true"
@@ -106,11 +109,12 @@ function steps(points: Point[], index: number, now: number, x: (at: number) => n
 
 const round = (value: number) => Math.round(value * 10) / 10;
 
-/** The next of 1, 2, 4, 6, 8, 10 times a power of ten, so that half of it is round too. */
+/** A round number with some room above `most`. */
 export function niceTop(most: number): number {
-  const power = 10 ** Math.floor(Math.log10(most));
-  const step = [1, 2, 4, 6, 8, 10].find((candidate) => candidate * power >= most) ?? 10;
-  return Math.max(2, step * power);
+  const wanted = most * 1.05;
+  const power = 10 ** Math.floor(Math.log10(wanted));
+  const step = STEPS.find((candidate) => candidate * power >= wanted) ?? 10;
+  return Math.max(2, Math.ceil(step * power));
 }
 
 function nearest(points: Point[], at: number): Point | undefined {

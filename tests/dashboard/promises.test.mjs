@@ -5,7 +5,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
 import { gzipSync } from "node:zlib";
 import { inRoot } from "../../scripts/lib/paths.mjs";
-import { assertAccessible, assertQuiet, PHONE, world } from "./support.mjs";
+import { assertAccessible, finish, PHONE, world } from "./support.mjs";
 
 const MOST_DASHBOARD_BYTES = 150 * 1024;
 const MOST_DOCS_BYTES = 300 * 1024;
@@ -105,7 +105,7 @@ test("a tick is one small request, also with 10,000 slots, and stops while the p
   const hidden = page.calls.length;
   await page.waitForTimeout(2500);
   assert.equal(page.calls.length, hidden, "nothing is asked while the page is hidden");
-  assertQuiet(page);
+  await finish(page);
 });
 
 test("what the service counts and has learned is shown; what it does not send is a dash", async () => {
@@ -131,7 +131,7 @@ test("what the service counts and has learned is shown; what it does not send is
   await page.goto(`${all.base}/dashboard#/sources/crowded/learning`);
   await page.locator(".data").getByText("concurrency").waitFor();
   await page.getByRole("button", { name: "Forget it" }).waitFor();
-  assertQuiet(page);
+  await finish(page);
 });
 
 test("a service that can't be reached leaves the last state standing, with its age, and is found again", async () => {
@@ -147,7 +147,7 @@ test("a service that can't be reached leaves the last state standing, with its a
     await all.server.start();
   }
   await page.getByText(/can't be reached/).waitFor({ state: "detached", timeout: 20_000 });
-  assertQuiet(page);
+  await finish(page);
 });
 
 test("a token that is no longer good leads back to signing in, and from there to where one was", async () => {
@@ -158,7 +158,7 @@ test("a token that is no longer good leads back to signing in, and from there to
   await page.getByText("no longer accepted").waitFor();
   assert.equal(await page.evaluate(() => sessionStorage.length), 0);
   assert.match(page.url(), /#\/sources\/crowded\/log$/);
-  assertQuiet(page);
+  await finish(page);
 });
 
 test("the longest name fits a phone: nothing is wider than the screen", async () => {
@@ -172,7 +172,7 @@ test("the longest name fits a phone: nothing is wider than the screen", async ()
       assert.ok(over <= 0, `${hash} is ${over} pixels too wide`);
       await assertAccessible(page, `${hash} on a phone, ${colorScheme}`);
     }
-    assertQuiet(page);
+    await finish(page);
   }
 });
 
@@ -190,7 +190,7 @@ test("all can be reached with the keyboard, and the dialog gives the focus back"
   await page.keyboard.press("Escape");
   await page.getByRole("dialog").waitFor({ state: "detached" });
   assert.match(await page.evaluate(() => document.activeElement.textContent), /Delete the source/);
-  assertQuiet(page);
+  await finish(page);
 });
 
 test("the docs show every operation of the contract, from this host alone", async () => {
@@ -200,6 +200,6 @@ test("the docs show every operation of the contract, from this host alone", asyn
     await assertAccessible(page, `the docs, ${JSON.stringify(options)}`);
     if (!options.viewport) await page.locator('[data-content-id="post-/pools/-source-/lock/acquire"]').click();
     await page.getByText("/pools/{source}/lock/acquire").filter({ visible: true }).first().waitFor();
-    assertQuiet(page);
+    await finish(page);
   }
 });

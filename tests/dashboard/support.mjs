@@ -63,8 +63,10 @@ function watch(page, base) {
   });
 }
 
-/** Nothing that the page did was wrong, but for what the test expected. */
-export function assertQuiet(page) {
+/** Closes a page. Nothing that it did was wrong, but for what the test expected. */
+export async function finish(page) {
+  await page.unrouteAll({ behavior: "ignoreErrors" });
+  await page.context().close();
   const unexpected = page.complaints.filter((complaint) => !page.expected.some((pattern) => pattern.test(complaint)));
   assert.deepEqual(unexpected, []);
 }

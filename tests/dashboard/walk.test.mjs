@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { assertAccessible, assertQuiet, signIn, world } from "./support.mjs";
+import { assertAccessible, finish, signIn, world } from "./support.mjs";
 
 let all;
 let page;
@@ -196,5 +196,5 @@ test("signing out forgets the token", async () => {
   await page.getByRole("button", { name: "Sign out" }).click();
   await page.getByRole("heading", { name: "Sign in" }).waitFor();
   assert.equal(await page.evaluate(() => sessionStorage.length), 0);
-  assertQuiet(page);
+  await finish(page);
 });

@@ -4,6 +4,7 @@
 // No fonts and no other document are loaded, and calls go to this host alone.
 
 import "rapidoc/dist/rapidoc-min.js";
+import licences from "rapidoc/dist/rapidoc-min.js.LICENSE.txt?url";
 import "./docs.css";
 import { mend } from "./mend";
 
@@ -53,6 +54,10 @@ const back = document.createElement("a");
 back.slot = "nav-logo";
 back.href = "/dashboard";
 back.textContent = "← Dashboard";
-docs.append(back);
+const credits = document.createElement("a");
+credits.slot = "footer";
+credits.href = licences;
+credits.textContent = "Licences of what renders this page";
+docs.append(back, credits);
 main.append(docs);
 document.body.append(main);

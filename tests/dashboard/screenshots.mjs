@@ -23,7 +23,7 @@ const at = (hash, options) => all.open(hash, options);
 const empty = await at("#/sources");
 await take(empty, "sources-empty", { seen: true });
 
-const billing = await server.createSource("billing-api", { concurrency: { limit: 8 }, rpm: { limit: 120 }, lease: { termMs: 20_000 } });
+const billing = await server.createSource("billing-api", { concurrency: { limit: 8, adaptive: true, max: 12 }, rpm: { limit: 120, adaptive: true }, lease: { termMs: 20_000 } });
 await server.admin("PUT", "/pools/geocoder", { concurrency: { limit: 40 } });
 const crowded = await server.createSource(LONG_NAME, { concurrency: { limit: 10_000 }, lease: { termMs: 600_000 } });
 for (let held = 0; held < 10_000; held += 250) await Promise.all(Array.from({ length: 250 }, () => server.acquire(crowded)));
@@ -36,7 +36,7 @@ const work = async (key, index) => {
     const answer = await server.acquire({ ...billing, key }, { waitMs: index % 4 === 0 ? 0 : 8000 });
     if (answer.status !== 200) { await sleep(1500); continue; }
     await sleep(2500 + 700 * ((index * 7) % 11));
-    await server.release(billing, answer.body, { status: 200 });
+    await server.release(billing, answer.body, { status: 200, headers: { "x-ratelimit-limit": 300, "x-ratelimit-remaining": 240, "x-ratelimit-reset": 40 } });
   }
 };
 const page = await at("#/sources/billing-api", { colorScheme: "light" });
@@ -84,12 +84,13 @@ await take(access, "access");
 const learning = await at("#/sources/billing-api/learning");
 await learning.getByRole("button", { name: "Fill in a sample" }).click();
 await learning.getByRole("button", { name: "Explain", exact: true }).click();
-await take(learning, "learning", { seen: true });
+await learning.locator(".explained").waitFor();
+await take(learning, "learning");
 
 const settings = await at("#/sources/billing-api/settings", { viewport: { width: 1280, height: 1900 } });
 await settings.getByLabel("Places").fill("500");
 const { settings: now } = (await server.admin("GET", "/pools/billing-api")).body;
-await server.admin("PUT", "/pools/billing-api", { ...now, concurrency: { limit: 12 } });
+await server.admin("PUT", "/pools/billing-api", { ...now, concurrency: { ...now.concurrency, limit: 10 } });
 await settings.getByText("changed elsewhere").waitFor();
 await take(settings, "settings-conflict");
 const deletion = await at("#/sources/billing-api/settings", { viewport: PHONE });

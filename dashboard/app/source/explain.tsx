@@ -2,9 +2,8 @@
 
 import { useState } from "preact/hooks";
 import { admin, pool, Refusal, sentence } from "../api";
-import { words } from "../format";
-import { Data } from "../ui/data";
 import { Notice } from "../ui/notice";
+import { Explained } from "./explained";
 import { parseHead } from "./headers";
 
 const SAMPLE = "HTTP/1.1 429 Too Many Requests\nRetry-After: 2\nX-RateLimit-Limit: 60\nX-RateLimit-Remaining: 0\nX-RateLimit-Reset: 12";
@@ -45,16 +44,7 @@ export function Explain({ name }: { name: string }) {
         </div>
       </form>
       {problem && <Notice kind="bad">{problem}</Notice>}
-      {answer && (
-        <div class="explained" role="status">
-          {Object.entries(answer).map(([part, value]) => (
-            <section key={part}>
-              <h3>{words(part)}</h3>
-              <Data value={typeof value === "object" && value !== null ? value : { [part]: value }} />
-            </section>
-          ))}
-        </div>
-      )}
+      {answer && <Explained answer={answer} />}
     </section>
   );
 }

@@ -16,12 +16,12 @@ export function Learning({ name, live }: TabProps) {
       <section class="panel">
         <div class="heading">
           <h2>What was learned</h2>
-          {state.learned ? <button type="button" class="quiet bad" onClick={() => setForgetting(true)}>Forget it …</button> : null}
+          {isAnything(state.learned) ? <button type="button" class="quiet bad" onClick={() => setForgetting(true)}>Forget it …</button> : null}
         </div>
         {state.learned === undefined ? (
           <p class="empty">This service does not tell what it has learned.</p>
-        ) : state.learned === null ? (
-          <p class="empty">Nothing yet.</p>
+        ) : !isAnything(state.learned) ? (
+          <p class="empty">Nothing{adaptive.length > 0 ? " yet" : ""}.</p>
         ) : (
           <Data value={state.learned} />
         )}
@@ -41,4 +41,10 @@ export function Learning({ name, live }: TabProps) {
       )}
     </>
   );
+}
+
+/** Whether there is a value anywhere in it. */
+function isAnything(value: unknown): boolean {
+  if (typeof value !== "object" || value === null) return value !== null && value !== undefined;
+  return Object.values(value).some(isAnything);
 }

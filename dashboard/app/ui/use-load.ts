@@ -18,8 +18,10 @@ export function useLoad<T>(key: string, read: () => Promise<T>, everyMs = 0): Lo
   const latest = useRef({ key, read });
   latest.current = { key, read };
 
+  const waiting = useRef(false);
   const reload = useCallback(async () => {
     const asked = latest.current;
+    waiting.current = true;
     setBusy(true);
     try {
       const value = await asked.read();
@@ -29,13 +31,15 @@ export function useLoad<T>(key: string, read: () => Promise<T>, everyMs = 0): Lo
         setState((before) => ({ key: asked.key, value: before.key === asked.key ? before.value : null, problem: sentence(error) }));
       }
     }
+    waiting.current = false;
     setBusy(false);
   }, []);
 
   useEffect(() => {
     void reload();
     if (everyMs === 0) return;
-    const tick = () => document.visibilityState === "visible" && void reload();
+    // A slow answer is waited for, not asked for again.
+    const tick = () => document.visibilityState === "visible" && !waiting.current && void reload();
     const timer = setInterval(tick, everyMs);
     document.addEventListener("visibilitychange", tick);
     return () => {

@@ -186,6 +186,7 @@ test("all can be reached with the keyboard, and the dialog gives the focus back"
   const opener = page.getByRole("button", { name: "Delete the source" });
   await opener.focus();
   await page.keyboard.press("Enter");
+  await page.getByRole("dialog").getByRole("textbox").waitFor();
   assert.equal(await page.evaluate(() => document.activeElement.tagName), "INPUT", "what must be typed has the focus");
   await page.keyboard.press("Escape");
   await page.getByRole("dialog").waitFor({ state: "detached" });

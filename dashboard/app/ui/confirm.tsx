@@ -1,7 +1,7 @@
 // The dialog before something that can't be undone: says what will follow, and has a name typed.
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { sentence } from "../api";
 import { Notice } from "./notice";
 
@@ -24,7 +24,8 @@ export function Confirm({ title, word, what, action, children, onConfirm, onClos
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState("");
   const id = useId();
-  useEffect(() => dialog.current?.showModal(), []);
+  // Before anything is painted, so that what is typed at once is typed into it.
+  useLayoutEffect(() => dialog.current?.showModal(), []);
 
   async function submit(event: Event) {
     event.preventDefault();

@@ -23,14 +23,10 @@ export interface Access {
 
 /** Since the source was loaded; they only grow. */
 export interface Counters {
-  granted: number;
-  queueFull: number;
-  cooldown: number;
-  rpm: number;
-  noFreeSlot: number;
-  queueTimeout: number;
-  left: number;
+  /** Attempts by their outcome, as in the log. */
+  acquires: Record<string, number>;
   released: number;
+  expired: number;
   throttled: number;
 }
 

@@ -119,11 +119,11 @@ test("what the service counts and has learned is shown; what it does not send is
     delete body.state.counters;
     delete body.state.learned;
     Object.assign(body.state, extra);
-    if (extra.counters) extra.counters.granted = granted += 3;
+    if (extra.counters) extra.counters.acquires.granted = granted += 3;
     await route.fulfill({ response: answer, json: body });
   });
   await row("Granted").filter({ hasText: "—" }).first().waitFor();
-  extra = { counters: { granted, queueFull: 12345, throttled: 5, released: 50 }, learned: { concurrency: { limit: 7, at: Date.now(), from: { status: 200 } }, rate: null } };
+  extra = { counters: { acquires: { granted, queue_full: 12345 }, throttled: 5, released: 50 }, learned: { concurrency: { limit: 7, at: Date.now(), from: { status: 200 } }, rate: null } };
   await row("Queue full").filter({ hasText: "12,345" }).waitFor();
   await row("Granted").filter({ hasText: /^(3|6|9)$/ }).first().waitFor();
   await row("Left").filter({ hasText: "—" }).first().waitFor();

@@ -30,7 +30,7 @@ export function Gauges({ source: { settings, state }, now, history }: { source: 
       <Gauge label="Cool-down" value={cooling ? span(state.cooldownUntil! - now) : "none"} tone={cooling ? "warn" : ""}
         note={cooling ? "until grants go on" : "the gate is open"} />
       <Gauge label="Throttled" value={share(throttled === undefined || !released ? null : throttled / released)}
-        note={throttled === undefined ? "not counted by this service" : "of releases in the last minute"} />
+        note={throttled === undefined ? "not counted by this service" : "of releases in 60 s"} />
     </dl>
   );
 }

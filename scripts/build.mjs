@@ -1,4 +1,4 @@
-// `npm run build`, and the [build] command of wrangler.toml: set-up, then the Worker into build/.
+// `npm run build`, and the [build] command of wrangler.toml: set-up, then the Worker into build/ and the pages into build-pages/.
 // Options: --dev, --features LIST, --out-dir FOLDER.
 
 import { build, buildOptions } from "./lib/build.mjs";

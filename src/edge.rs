@@ -16,6 +16,7 @@ mod lock;
 mod log;
 mod object;
 mod operate;
+mod page;
 mod policy;
 mod store;
 mod turn;
@@ -155,6 +156,7 @@ async fn serve(config: &Rc<Config>, context: &Context, request: &Request, id: Re
             headers: Vec::new(),
             body: include_str!(concat!(env!("OUT_DIR"), "/openapi.json")).into(),
         }),
+        Route::Page(page) => page::serve(config, page, id).await,
         Route::Refresh { source } => control::refresh(request, id, source),
         Route::Control(control) => control::serve(config, request, id, control, target.query).await,
     }

@@ -6,6 +6,7 @@
 
 pub mod answer;
 pub mod metrics;
+pub mod page;
 pub mod paging;
 pub mod problem;
 pub mod request;

@@ -17,6 +17,8 @@ const METHODS: [&str; 7] = ["get", "put", "post", "delete", "patch", "head", "op
 /// The `operationId` of each route. A new route must be given one here.
 fn operation_of(route: Route) -> &'static str {
     match route {
+        // Pages are for people, and no operations.
+        Route::Page(_) => "page",
         Route::Health => "getHealth",
         Route::OpenApi => "getOpenapi",
         Route::Refresh { .. } => "refreshKey",

@@ -1,11 +1,12 @@
-// Builds the Worker (Rust to wasm, plus worker-build's JavaScript shim) into build/.
+// Builds the Worker (Rust to wasm, plus worker-build's JavaScript shim) into build/, and the pages.
 // Does nothing when its inputs are unchanged. Never leaves a half-written build marked as good.
 
-import { createHash } from "node:crypto";
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { delimiter, join } from "node:path";
+import { rmSync, writeFileSync } from "node:fs";
+import { delimiter } from "node:path";
 import { wasmBindgen, workerBuild } from "./cargo-tools.mjs";
+import { inputsHash, isFresh } from "./inputs.mjs";
 import { withLock } from "./lock.mjs";
+import { buildPages } from "./pages.mjs";
 import { inRoot, localBin } from "./paths.mjs";
 import { must } from "./run.mjs";
 import { say, seconds, Stop } from "./say.mjs";
@@ -20,11 +21,13 @@ export async function build({ outDir = "build", dev = false, features = "" } = {
   const args = [dev ? "--dev" : "--release", "--out-dir", outDir];
   if (features) args.push("--", "--features", features);
 
+  await buildPages();
   const stamp = inRoot(outDir, ".inputs");
-  if (isFresh(stamp, outDir, inputsHash(args))) return;
+  const product = inRoot(outDir, "index.js");
+  if (isFresh(stamp, product, inputsHash(INPUT_FILES, INPUT_FOLDERS, args))) return;
   await withLock(inRoot(outDir, ".lock"), "build", async () => {
-    const hash = inputsHash(args); // Before the build: an edit made during it must count as a change.
-    if (isFresh(stamp, outDir, hash)) return;
+    const hash = inputsHash(INPUT_FILES, INPUT_FOLDERS, args); // Before the build: an edit made during it must count as a change.
+    if (isFresh(stamp, product, hash)) return;
     say(`building the Worker into ${outDir}/`);
     const started = Date.now();
     rmSync(stamp, { force: true });
@@ -68,28 +71,4 @@ function toolsEnv() {
     ESBUILD_BIN: localBin("esbuild"),
     RUST_LIB_BACKTRACE: "0", // worker-build's own stack says nothing about an error in our code.
   };
-}
-
-function isFresh(stamp, outDir, hash) {
-  return existsSync(inRoot(outDir, "index.js")) && existsSync(stamp) && readFileSync(stamp, "utf8") === hash;
-}
-
-function inputsHash(args) {
-  const hash = createHash("sha256").update(JSON.stringify(args));
-  const files = [...INPUT_FILES.filter((file) => existsSync(inRoot(file))), ...INPUT_FOLDERS.flatMap(filesUnder)];
-  for (const file of files) {
-    const content = readFileSync(inRoot(file));
-    hash.update(`\n${file} ${content.length}\n`).update(content);
-  }
-  return hash.digest("hex");
-}
-
-function filesUnder(folder) {
-  if (!existsSync(inRoot(folder))) return [];
-  return readdirSync(inRoot(folder), { withFileTypes: true })
-    .sort((a, b) => (a.name < b.name ? -1 : 1))
-    .flatMap((entry) => {
-      const path = join(folder, entry.name);
-      return entry.isDirectory() ? filesUnder(path) : [path];
-    });
 }

@@ -28,6 +28,7 @@ extern "C" {
         options: &JsValue,
     ) -> Result<Stub, JsValue>;
 
+    /// What is called by `fetch`: an object, or the assets.
     pub type Stub;
 
     #[wasm_bindgen(method, catch)]

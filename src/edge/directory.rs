@@ -135,9 +135,8 @@ impl Directory {
 
     fn metrics(&self) -> Result<String, JsValue> {
         let rows = self.rows(
-            "SELECT sources.name AS name, summary_at, effective_limit, in_use, depth, tally
-             FROM sources LEFT JOIN tallies ON tallies.name = sources.name
-             WHERE summary_at IS NOT NULL ORDER BY sources.name",
+            "SELECT sources.*, tally FROM sources LEFT JOIN tallies USING (name)
+             WHERE summary_at IS NOT NULL ORDER BY name",
             [],
         )?;
         let all: Vec<Figures> = rows.iter().filter_map(|row| figures(&Row(row))).collect();
@@ -147,7 +146,8 @@ impl Directory {
     fn list(&self, limit: u32, after: &str) -> Result<Value, JsValue> {
         // One more than is asked for tells whether there are more.
         let rows = self.rows(
-            "SELECT * FROM sources WHERE name > ? ORDER BY name LIMIT ?",
+            "SELECT sources.*, tally FROM sources LEFT JOIN tallies USING (name)
+             WHERE name > ? ORDER BY name LIMIT ?",
             [after.into(), limit.saturating_add(1).into()],
         )?;
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
@@ -168,8 +168,13 @@ impl Directory {
     }
 }
 
+fn tally(row: &Row) -> Tally {
+    let text = row.text("tally");
+    text.and_then(|text| Tally::from_text(&text))
+        .unwrap_or_default()
+}
+
 fn figures(row: &Row) -> Option<Figures> {
-    let tally = row.text("tally");
     Some(Figures {
         source: row.text("name")?,
         summary: Summary {
@@ -177,14 +182,13 @@ fn figures(row: &Row) -> Option<Figures> {
             limit: row.small("effective_limit")?,
             in_use: row.small("in_use")?,
             depth: row.small("depth")?,
-            tally: tally
-                .and_then(|text| Tally::from_text(&text))
-                .unwrap_or_default(),
+            tally: tally(row),
         },
     })
 }
 
 fn entry(row: &Row) -> Value {
+    let tally = tally(row);
     let natural = |name| row.natural(name);
     let summary = natural("summary_at").map(|at| {
         json!({
@@ -192,6 +196,7 @@ fn entry(row: &Row) -> Value {
             "effectiveLimit": natural("effective_limit"),
             "inUse": natural("in_use"),
             "queueDepth": natural("depth"),
+            "counters": {"released": tally.released, "throttled": tally.throttled},
         })
     });
     json!({

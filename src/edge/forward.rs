@@ -8,7 +8,6 @@
 //! `waitUntil`, so that the object learns when the caller leaves.
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
@@ -24,6 +23,7 @@ use super::{Fault, js};
 use crate::governor::ids::KeyId;
 use crate::governor::settings::LONGEST_QUEUE_TIMEOUT;
 use crate::governor::time::Span;
+use crate::index::Table;
 use crate::protocol::control::ControlCall;
 use crate::protocol::directory::DirectoryCall;
 use crate::protocol::lock::LockCall;
@@ -238,13 +238,13 @@ fn js_object(pairs: &[(&str, &str)]) -> JsValue {
 }
 
 thread_local! {
-    static DEAD: RefCell<BTreeSet<KeyId>> = const { RefCell::new(BTreeSet::new()) };
+    static DEAD: RefCell<Table<()>> = RefCell::default();
 }
 
 /// Whether the family is known to be dead: that is for good, so it need not be
 /// asked again.
 pub fn is_known_dead(key: KeyId) -> bool {
-    DEAD.with_borrow(|dead| dead.contains(&key))
+    DEAD.with_borrow(|dead| dead.contains(key.0.into()))
 }
 
 pub fn remember_dead(key: KeyId) {
@@ -252,6 +252,6 @@ pub fn remember_dead(key: KeyId) {
         if dead.len() >= MOST_DEAD_KEYS {
             dead.pop_first();
         }
-        dead.insert(key);
+        dead.insert(key.0.into(), ());
     });
 }

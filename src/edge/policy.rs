@@ -6,7 +6,6 @@
 //! given if it was read within the last second.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use web_sys::Request;
@@ -19,6 +18,7 @@ use crate::fields::Fields;
 use crate::governor::command::Outcome;
 use crate::governor::ids::Version;
 use crate::governor::time::{Millis, Span};
+use crate::index::Shelf;
 use crate::wire::problem::{Kind, Problem};
 use crate::wire::request::{Carrier, bearer};
 
@@ -45,7 +45,7 @@ impl Known {
 }
 
 thread_local! {
-    static KNOWN: RefCell<BTreeMap<String, Known>> = const { RefCell::new(BTreeMap::new()) };
+    static KNOWN: RefCell<Shelf<Known>> = const { RefCell::new(Shelf::of(MOST_POLICIES)) };
 }
 
 /// The policy of a source; `None`: none is known, and plain is assumed.
@@ -63,12 +63,7 @@ pub fn forget(source: &str) {
 /// If it can't be read: Worker and object don't understand each other.
 pub fn learn(source: &str, said: &str) -> Result<(), Fault> {
     let known = read(said).ok_or_else(|| Fault::because("a policy can't be read", source))?;
-    KNOWN.with_borrow_mut(|all| {
-        if all.len() >= MOST_POLICIES && !all.contains_key(source) {
-            all.pop_first();
-        }
-        all.insert(source.to_owned(), known);
-    });
+    KNOWN.with_borrow_mut(|all| all.put(source, known));
     Ok(())
 }
 

@@ -4,14 +4,11 @@
 //! Keys are read by what they mean (`r`, `remaining`, `left`), so a value needs
 //! no draft of its own. Never refuses a value: unknown keys are skipped.
 
-use std::collections::BTreeMap;
-
-use serde_json::value::RawValue;
-
 use super::dialects::names::Unit;
 use super::dialects::values::{Count, split, unquoted};
 use super::dialects::vocabulary::{Word, word, words};
 use super::durations::{self, When};
+use crate::fields::Members;
 use crate::governor::time::Span;
 
 /// One budget out of a value.
@@ -223,11 +220,11 @@ fn member(name: &str, value: &str, entries: &mut Vec<Entry>) {
 
 /// `{"period":300,"limit":1000,"remaining":999,"until":"…"}`
 fn json(value: &str) -> Option<Entry> {
-    let fields: BTreeMap<String, &RawValue> = serde_json::from_str(value).ok()?;
+    let fields: Members = serde_json::from_str(value).ok()?;
     let mut entry = Entry::default();
-    for (name, value) in fields {
+    for (name, value) in fields.iter() {
         let text = serde_json::from_str::<String>(value.get());
-        if let Some(key) = key(&name)
+        if let Some(key) = key(name)
             && !entry.has(key)
         {
             entry.put(key, text.as_deref().unwrap_or(value.get()));

@@ -153,7 +153,7 @@ async fn serve(config: &Rc<Config>, context: &Context, request: &Request, id: Re
         Route::OpenApi => Reply::Ours(HttpAnswer {
             status: 200,
             headers: Vec::new(),
-            body: include_str!(concat!(env!("OUT_DIR"), "/openapi.json")).into(),
+            body: js::openapi(),
         }),
         Route::Refresh { source } => control::refresh(request, id, source),
         Route::Control(control) => control::serve(config, request, id, control, target.query).await,

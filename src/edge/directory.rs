@@ -2,7 +2,6 @@
 //! active one pushed last. It is off the path of lock calls.
 
 use js_sys::{Array, JsString};
-use serde_json::{Value, json};
 use wasm_bindgen::prelude::*;
 use web_sys::{Request, Response};
 
@@ -11,6 +10,7 @@ use super::js::{self, ObjectContext, Sql};
 use super::object::{ABSENT, AGAIN};
 use super::store::row::{Row, moment, row};
 use crate::governor::ids::RequestId;
+use crate::json::{Json, object};
 use crate::protocol::directory::{DirectoryCall, Summary};
 use crate::wire::answer::HttpAnswer;
 use crate::wire::problem::Problem;
@@ -30,7 +30,7 @@ enum Said {
     Done,
     /// There is no such source.
     Absent,
-    List(Value),
+    List(Json),
 }
 
 #[wasm_bindgen]
@@ -113,7 +113,7 @@ impl Directory {
         .map(|_| ())
     }
 
-    fn list(&self, limit: u32, after: &str) -> Result<Value, JsValue> {
+    fn list(&self, limit: u32, after: &str) -> Result<Json, JsValue> {
         // One more than is asked for tells whether there are more.
         let rows = self.rows(
             "SELECT * FROM sources WHERE name > ? ORDER BY name LIMIT ?",
@@ -121,14 +121,11 @@ impl Directory {
         )?;
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let is_more = usize::try_from(rows.length()).unwrap_or(usize::MAX) > limit;
-        let pools: Vec<Value> = rows
-            .iter()
-            .take(limit)
-            .map(|row| entry(&Row(row)))
-            .collect();
-        let last = pools.last().filter(|_| is_more);
-        let next = last.and_then(|pool| pool.get("source").cloned());
-        Ok(json!({"pools": pools, "next": next}))
+        let page: Vec<Row> = rows.iter().take(limit).map(Row).collect();
+        let last = page.last().filter(|_| is_more);
+        let next = last.and_then(|row| row.text("name"));
+        let pools: Vec<Json> = page.iter().map(entry).collect();
+        Ok(object! {"pools": pools, "next": next})
     }
 
     fn rows<const N: usize>(&self, query: &str, bindings: [JsValue; N]) -> Result<Array, JsValue> {
@@ -137,20 +134,20 @@ impl Directory {
     }
 }
 
-fn entry(row: &Row) -> Value {
+fn entry(row: &Row) -> Json {
     let natural = |name| row.natural(name);
     let summary = natural("summary_at").map(|at| {
-        json!({
+        object! {
             "at": at,
             "effectiveLimit": natural("effective_limit"),
             "inUse": natural("in_use"),
             "queueDepth": natural("depth"),
-        })
+        }
     });
-    json!({
+    object! {
         "source": row.text("name"),
         "createdAt": natural("created_at"),
         "updatedAt": natural("updated_at"),
         "summary": summary,
-    })
+    }
 }

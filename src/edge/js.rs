@@ -150,6 +150,12 @@ extern "C" {
     pub fn later(response: &Response, ms: f64) -> Promise;
 }
 
+#[wasm_bindgen(module = "/src/edge/document.js")]
+extern "C" {
+    /// The API's document as JSON.
+    pub fn openapi() -> String;
+}
+
 /// The moment of the event that is being handled.
 pub fn now() -> Millis {
     Millis::from_epoch(crate::fields::whole(date_now()))

@@ -154,7 +154,7 @@ async fn serve(config: &Rc<Config>, context: &Context, request: &Request, id: Re
         Route::OpenApi => Reply::Ours(HttpAnswer {
             status: 200,
             headers: Vec::new(),
-            body: include_str!(concat!(env!("OUT_DIR"), "/openapi.json")).into(),
+            body: js::openapi(),
         }),
         Route::Page(page) => page::serve(config, page, id).await,
         Route::Refresh { source } => control::refresh(request, id, source),

@@ -12,7 +12,7 @@ import { must } from "./run.mjs";
 import { say, seconds, Stop } from "./say.mjs";
 import { setup } from "./setup.mjs";
 
-const INPUT_FILES = ["Cargo.toml", "Cargo.lock", "build.rs", "openapi.yaml", "package-lock.json", "scripts/lib/build.mjs"];
+const INPUT_FILES = ["Cargo.toml", "Cargo.lock", "openapi.yaml", "package-lock.json", "scripts/lib/build.mjs"];
 const INPUT_FOLDERS = ["src", ".cargo"];
 
 /** Options: `outDir` (under the project), `dev` for an unoptimised build, cargo `features`. */
@@ -35,6 +35,7 @@ export async function build({ outDir = "build", dev = false, features = "" } = {
       cwd: inRoot(),
       env: toolsEnv(),
     });
+    await putDocument(inRoot(outDir, "index.js"));
     if (!dev) await stripNames(inRoot(outDir, "index_bg.wasm"));
     writeFileSync(stamp, hash);
     say(`built in ${seconds(Date.now() - started)}`);
@@ -45,6 +46,15 @@ export async function build({ outDir = "build", dev = false, features = "" } = {
 async function stripNames(wasm) {
   const args = ["--all-features", "--strip-debug", wasm, "-o", wasm];
   await must("wasm-opt failed: its message is above this line.", localBin("wasm-opt"), args, { cwd: inRoot(), env: toolsEnv() });
+}
+
+/** Puts openapi.yaml, as JSON, where src/edge/document.js leaves a word for it. */
+async function putDocument(script) {
+  const { parse } = await import("yaml"); // Only now: set-up may have installed it just before.
+  const text = JSON.stringify(parse(readFileSync(inRoot("openapi.yaml"), "utf8")));
+  const [before, after, ...more] = readFileSync(script, "utf8").split(/["'`]@openapi\.yaml@["'`]/);
+  if (after === undefined || more.length > 0) throw new Stop("The built script has no one place for the API's document: see src/edge/document.js.");
+  writeFileSync(script, before + JSON.stringify(text) + after);
 }
 
 /** Reads the flags of `npm run build -- …`. */

@@ -7,7 +7,6 @@
 use std::rc::Rc;
 
 use js_sys::Promise;
-use serde_json::{Value, json};
 use wasm_bindgen::prelude::Closure;
 use wasm_bindgen::{JsCast as _, JsValue};
 use wasm_bindgen_futures::future_to_promise;
@@ -21,6 +20,7 @@ use crate::fields::{FieldError, Fields};
 use crate::governor::ids::{KeyId, RequestId, Version};
 use crate::governor::settings::Settings;
 use crate::governor::time::{Millis, Span};
+use crate::json::object;
 use crate::outcome::Report;
 use crate::protocol::control::{Action, Condition, ControlCall};
 use crate::protocol::directory::DirectoryCall;
@@ -200,9 +200,11 @@ impl Operator<'_> {
     }
 
     async fn register(&self, source: &str, response: &Response) -> Result<(), Problem> {
-        let known = json_of(response.clone()).await?;
-        let moment =
-            |name| Millis::from_epoch(known.get(name).and_then(Value::as_u64).unwrap_or(0));
+        let copy = response.clone();
+        let copy = copy.map_err(|error| Fault::because("an answer was not copied", error))?;
+        let text = forward::text_of(&copy).await?;
+        let known = said(&text)?;
+        let moment = |name| Millis::from_epoch(natural(&known, name).unwrap_or(0));
         let call = DirectoryCall::Register {
             source: source.to_owned(),
             created_at: moment("createdAt"),
@@ -310,21 +312,22 @@ impl Operator<'_> {
             return Ok(Reply::Passed(response));
         }
         let status = response.status();
-        let family = json_of(Ok(response)).await?;
-        let expires_at = family.get("expiresAt").and_then(Value::as_u64);
+        let text = forward::text_of(&response).await?;
+        let family = said(&text)?;
+        let expires_at = natural(&family, "expiresAt");
         let grant = KeyGrant {
             source: source.to_owned(),
             key,
             expires_at: Millis::from_epoch(expires_at.unwrap_or_default()),
         };
         let unsigned = || Fault::because("a key was not signed", key);
-        let handed_out = json!({
+        let handed_out = object! {
             "keyId": key.to_string(),
             "accessKey": signing.sign(&grant).ok_or_else(unsigned)?,
             "expiresAt": expires_at,
             "refreshToken": signing.write_refresh(source, key, secret).ok_or_else(unsigned)?,
-            "refreshExpiresAt": family.get("refreshExpiresAt"),
-        });
+            "refreshExpiresAt": natural(&family, "refreshExpiresAt"),
+        };
         Ok(Reply::Ours(HttpAnswer::json(status, &handed_out)))
     }
 }
@@ -344,8 +347,12 @@ fn half(bits: u128) -> u64 {
     half
 }
 
-async fn json_of(response: Result<Response, wasm_bindgen::JsValue>) -> Result<Value, Fault> {
-    let response = response.map_err(|error| Fault::because("an answer was not copied", error))?;
-    let text = forward::text_of(&response).await?;
-    serde_json::from_str(&text).map_err(|error| Fault::because("an object's answer", error))
+/// What an object's answer says.
+fn said(text: &str) -> Result<Fields<'_>, Fault> {
+    Fields::of_body(text.as_bytes())
+        .map_err(|error| Fault::because("an object's answer can't be read", error.message))
+}
+
+fn natural(said: &Fields<'_>, name: &'static str) -> Option<u64> {
+    said.natural(name).ok().flatten()
 }

@@ -2,7 +2,6 @@
 //! active one pushed last. It is off the path of lock calls.
 
 use js_sys::{Array, JsString};
-use serde_json::{Value, json};
 use wasm_bindgen::prelude::*;
 use web_sys::{Request, Response};
 
@@ -12,6 +11,7 @@ use super::object::{ABSENT, AGAIN};
 use super::store::row::{Row, moment, row};
 use crate::governor::ids::RequestId;
 use crate::governor::tally::Tally;
+use crate::json::{Json, object};
 use crate::protocol::directory::{DirectoryCall, Summary};
 use crate::wire::answer::HttpAnswer;
 use crate::wire::metrics::{self, Figures};
@@ -39,7 +39,7 @@ enum Said {
     Done,
     /// There is no such source.
     Absent,
-    List(Value),
+    List(Json),
     Metrics(String),
 }
 
@@ -143,7 +143,7 @@ impl Directory {
         Ok(metrics::text(&all))
     }
 
-    fn list(&self, limit: u32, after: &str) -> Result<Value, JsValue> {
+    fn list(&self, limit: u32, after: &str) -> Result<Json, JsValue> {
         // One more than is asked for tells whether there are more.
         let rows = self.rows(
             "SELECT sources.*, tally FROM sources LEFT JOIN tallies USING (name)
@@ -152,14 +152,11 @@ impl Directory {
         )?;
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let is_more = usize::try_from(rows.length()).unwrap_or(usize::MAX) > limit;
-        let pools: Vec<Value> = rows
-            .iter()
-            .take(limit)
-            .map(|row| entry(&Row(row)))
-            .collect();
-        let last = pools.last().filter(|_| is_more);
-        let next = last.and_then(|pool| pool.get("source").cloned());
-        Ok(json!({"pools": pools, "next": next}))
+        let page: Vec<Row> = rows.iter().take(limit).map(Row).collect();
+        let last = page.last().filter(|_| is_more);
+        let next = last.and_then(|row| row.text("name"));
+        let pools: Vec<Json> = page.iter().map(entry).collect();
+        Ok(object! {"pools": pools, "next": next})
     }
 
     fn rows<const N: usize>(&self, query: &str, bindings: [JsValue; N]) -> Result<Array, JsValue> {
@@ -187,22 +184,22 @@ fn figures(row: &Row) -> Option<Figures> {
     })
 }
 
-fn entry(row: &Row) -> Value {
+fn entry(row: &Row) -> Json {
     let tally = tally(row);
     let natural = |name| row.natural(name);
     let summary = natural("summary_at").map(|at| {
-        json!({
+        object! {
             "at": at,
             "effectiveLimit": natural("effective_limit"),
             "inUse": natural("in_use"),
             "queueDepth": natural("depth"),
-            "counters": {"released": tally.released, "throttled": tally.throttled},
-        })
+            "counters": object! {"released": tally.released, "throttled": tally.throttled},
+        }
     });
-    json!({
+    object! {
         "source": row.text("name"),
         "createdAt": natural("created_at"),
         "updatedAt": natural("updated_at"),
         "summary": summary,
-    })
+    }
 }

@@ -164,6 +164,12 @@ extern "C" {
     pub fn arrive(this: &Together, request: &web_sys::Request) -> Result<JsValue, JsValue>;
 }
 
+#[wasm_bindgen(module = "/src/edge/document.js")]
+extern "C" {
+    /// The API's document as JSON.
+    pub fn openapi() -> String;
+}
+
 /// The moment of the event that is being handled.
 pub fn now() -> Millis {
     Millis::from_epoch(crate::fields::whole(date_now()))

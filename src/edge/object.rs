@@ -7,7 +7,6 @@
 use std::rc::{Rc, Weak};
 
 use futures_channel::oneshot::Receiver;
-use serde_json::json;
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::{JsFuture, future_to_promise};
 use web_sys::{AbortSignal, Request};
@@ -19,6 +18,7 @@ use super::{Fault, operate, policy};
 use crate::governor::command::{Acquire, Answer, Command, Outcome, Reply, TurnedAway};
 use crate::governor::ids::{AttemptId, RequestId, SlotSecret};
 use crate::governor::time::{Millis, Span};
+use crate::json::object;
 use crate::protocol::control::ControlCall;
 use crate::protocol::lock::{Caller, LockCall, Refused, Verb};
 use crate::protocol::log::Batch;
@@ -192,7 +192,7 @@ fn serve_verb(
             if let Some(Refused { outcome, ip }) = refused {
                 log(object, source, now, caller, outcome, ip)?;
             }
-            return Ok(Come::Answer(HttpAnswer::json(200, &json!({}))));
+            return Ok(Come::Answer(HttpAnswer::json(200, &object! {})));
         }
         // Nothing can have such an id.
         Verb::Renew { slot: None } => return Ok(Come::Answer(answer::renew(None))),

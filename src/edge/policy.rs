@@ -19,6 +19,7 @@ use crate::governor::command::Outcome;
 use crate::governor::ids::Version;
 use crate::governor::time::{Millis, Span};
 use crate::index::Shelf;
+use crate::json::object;
 use crate::wire::problem::{Kind, Problem};
 use crate::wire::request::{Carrier, bearer};
 
@@ -81,7 +82,7 @@ fn read(said: &str) -> Option<Known> {
 
 /// The form in which an object says its policy.
 pub fn said(version: Version, policy: &Policy) -> String {
-    serde_json::json!({"version": version.to_string(), "access": policy.to_json()}).to_string()
+    object! {"version": version.to_string(), "access": policy.to_json()}.to_string()
 }
 
 /// A refusal, and what the log says of it.

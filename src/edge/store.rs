@@ -11,7 +11,6 @@ mod logs;
 pub mod row;
 
 use js_sys::{Array, JsString};
-use serde_json::Value;
 use wasm_bindgen::JsValue;
 
 use super::Fault;
@@ -21,6 +20,7 @@ use crate::governor::command::{Attempt, Effect};
 use crate::governor::ids::{KeyId, RequestId, Version};
 use crate::governor::settings::Settings;
 use crate::governor::time::Millis;
+use crate::json::Json;
 use layout::{CREATE, LAYOUT};
 pub use logs::Page;
 use row::{moment, number, optional, row};
@@ -62,7 +62,7 @@ pub struct Audited {
     pub ip: Option<Box<str>>,
     pub action: &'static str,
     /// What it was done to; never a secret.
-    pub detail: Value,
+    pub detail: Json,
 }
 
 pub struct Store {

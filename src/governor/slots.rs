@@ -93,9 +93,12 @@ impl Slots {
 
     /// Held slots in the order of their grants.
     pub fn by_age(&self) -> Vec<&Slot> {
-        let mut all: Vec<&Slot> = self.held.iter().map(|(_, slot)| slot).collect();
-        all.sort_by_key(|slot| slot.reference);
-        all
+        let mut order = Index::default();
+        for (_, slot) in self.held.iter() {
+            order.insert(slot.reference.0.into(), slot.row);
+        }
+        let rows = order.range_from(0);
+        rows.filter_map(|(_, row)| self.of_row(row)).collect()
     }
 
     pub fn insert(&mut self, slot: Slot) {

@@ -51,7 +51,7 @@ ${names.map((name) => `    (name = "${name}", fromEnvironment = "${name}"),\n`).
 }
 
 /** From wrangler.toml, so that there is one place to change them. */
-function compatibility() {
+export function compatibility() {
   const toml = readFileSync(inRoot("wrangler.toml"), "utf8");
   return {
     date: toml.match(/^compatibility_date = "([^"]+)"/m)[1],

@@ -1,7 +1,7 @@
 // Builds the Worker (Rust to wasm, plus worker-build's JavaScript shim) into build/, and the pages.
 // Does nothing when its inputs are unchanged. Never leaves a half-written build marked as good.
 
-import { rmSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { delimiter } from "node:path";
 import { wasmBindgen, workerBuild } from "./cargo-tools.mjs";
 import { inputsHash, isFresh } from "./inputs.mjs";

@@ -157,9 +157,9 @@ extern "C" {
     pub type Together;
 
     #[wasm_bindgen(constructor)]
-    pub fn new(serve: &js_sys::Function) -> Together;
+    pub fn new(storage: &Storage, serve: &js_sys::Function) -> Together;
 
-    /// A response, or a promise of one.
+    /// A promise of a response.
     #[wasm_bindgen(method, catch)]
     pub fn arrive(this: &Together, request: &web_sys::Request) -> Result<JsValue, JsValue>;
 }

@@ -1,8 +1,8 @@
 //! The Durable Object of one source: lock calls, control calls, the alarm.
 //!
 //! The class is written out rather than derived: a lock call that needs no
-//! waiting is answered in the same turn, without a promise, and the answer is
-//! not copied on its way.
+//! waiting is answered in its turn, without a future of Rust, together with
+//! those that came with it; and the answer is not copied on its way.
 
 use std::rc::{Rc, Weak};
 
@@ -62,6 +62,7 @@ impl SourceObject {
         let directory = directory
             .is_object()
             .then(|| directory.unchecked_into::<Namespace>());
+        let storage = context.storage();
         let object = Rc::new(Object::new(context, directory));
         let weak: Weak<Object> = Rc::downgrade(&object);
         let ring = Closure::new(move || {
@@ -72,7 +73,7 @@ impl SourceObject {
         object.waiting.timer().on_ring(ring);
         let server = Rc::clone(&object);
         let serve: Serve = Closure::new(move |request: Request| serve_lock(&server, &request));
-        let together = Together::new(serve.as_ref().unchecked_ref());
+        let together = Together::new(&storage, serve.as_ref().unchecked_ref());
         Self {
             object,
             together,

@@ -1,39 +1,33 @@
 // Lock calls that arrive at an object together are served in one turn, and so committed together.
 //
-// A commit takes longer than all that Rust does for a call, and the runtime commits once per turn. So while one turn's
-// writes are on their way, the calls that come in are gathered, and the next turn serves them all. A call that is
-// alone is served at once. Nothing is decided or reordered here: first come, first served, and each call is answered
-// by itself.
+// A commit takes longer than all that Rust does for a call, and the runtime commits once per turn. So a call waits
+// until the runtime has come round once, which `sync` tells: by then the calls that came with it are here too, and if
+// writes of an earlier turn were on their way, those that came meanwhile. A call that is alone waits no longer than
+// that round, some microseconds. Nothing is decided or reordered here: first come, first served, and each call is
+// answered by itself.
 
 export class Together {
+  #storage;
   #serve;
   #gathered = [];
-  #isBusy = false;
 
   /** `serve` takes a request and returns a response, or a promise of one. */
-  constructor(serve) {
+  constructor(storage, serve) {
+    this.#storage = storage;
     this.#serve = serve;
   }
 
   arrive(request) {
-    if (this.#isBusy) return new Promise((resolve, reject) => this.#gathered.push({ request, resolve, reject }));
-    this.#rest();
-    return this.#serve(request);
-  }
-
-  /** Until the runtime has delivered what is there, and committed. */
-  #rest() {
-    this.#isBusy = true;
-    setTimeout(() => this.#turn(), 0);
+    const turn = () => this.#turn();
+    // Storage that fails fails in the turn, call by call.
+    if (this.#gathered.length === 0) this.#storage.sync().then(turn, turn);
+    return new Promise((resolve, reject) => this.#gathered.push({ request, resolve, reject }));
   }
 
   #turn() {
-    this.#isBusy = false;
-    if (this.#gathered.length === 0) return;
-    this.#rest();
-    const these = this.#gathered;
+    const together = this.#gathered;
     this.#gathered = [];
-    for (const { request, resolve, reject } of these) {
+    for (const { request, resolve, reject } of together) {
       try {
         resolve(this.#serve(request));
       } catch (error) {

@@ -1,25 +1,14 @@
 // What is measured once, not in rounds: exact counts, how things grow, the wasm's size.
 
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { readFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 import { inRoot } from "../scripts/lib/paths.mjs";
 import { say } from "../scripts/lib/say.mjs";
 import { counts } from "./lib/counted.mjs";
 import { acquire, Line, release } from "./lib/line.mjs";
+import { withFolder } from "./lib/scratch.mjs";
 import { perRarer, perVerb } from "./measures/exact.mjs";
 import { heldSlots, hold, sources, waiters } from "./measures/growth.mjs";
-
-/** Runs `work(folder)` on a folder that is gone afterwards. */
-async function withFolder(work) {
-  const folder = mkdtempSync(join(tmpdir(), "swarmvia-bench-"));
-  try {
-    return await work(folder);
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
-}
 
 async function withServer(contender, folder, counted, work) {
   const server = await contender.start({ folder, counted });

@@ -160,10 +160,18 @@ function cost({ cost: own, prices, contenders }) {
 
 function remarks({ skipped, spoiled, growth: grown }) {
   const failed = Object.entries(grown).flatMap(([name, parts]) =>
-    Object.entries(parts).flatMap(([part, sizes]) =>
-      Object.entries(sizes).flatMap(([size, { failed: why }]) => (why ? [`${name}, ${part} ${size}: ${why}`] : [])),
+    Object.entries(parts).flatMap(([part, bySize]) =>
+      Object.entries(bySize).flatMap(([size, { failed: why }]) => (why ? [`${name}, ${part} ${size}: ${why}`] : [])),
     ),
   );
-  const lines = [...skipped, ...spoiled.map((why) => `Does not count: ${why}.`), ...failed.map((why) => `Not measured: ${why}.`)];
+  const fewer = Object.entries(grown).flatMap(([name, { waiters }]) =>
+    Object.entries(waiters).flatMap(([size, { count }]) => (count < Number(size) ? [`${name}: ${count} waiters in place of ${size}`] : [])),
+  );
+  const lines = [
+    ...skipped,
+    ...fewer.map((what) => `${what}: a process may have no more files open here, and workerd takes two for each connection.`),
+    ...spoiled.map((why) => `Does not count: ${why}.`),
+    ...failed.map((why) => `Not measured: ${why}.`),
+  ];
   return lines.length === 0 ? null : `### Left out\n\n${lines.map((line) => `- ${line}`).join("\n")}`;
 }

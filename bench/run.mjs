@@ -2,13 +2,13 @@
 // disturbs the machine disturbs all alike. Who isn't measured stands still. A new round starts them all anew, on empty
 // folders, in another order.
 
-import { mkdtempSync, rmSync } from "node:fs";
 import { cpus, release, tmpdir, totalmem } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ask } from "../scripts/lib/run.mjs";
 import { say } from "../scripts/lib/say.mjs";
 import { generator, plainGets } from "./lib/load.mjs";
+import { withFolder } from "./lib/scratch.mjs";
 import { loads } from "./measures/load.mjs";
 import { verbs } from "./measures/latency.mjs";
 import { crowd, handOff, reclaim, utilisation } from "./measures/queue.mjs";
@@ -20,15 +20,14 @@ export async function run(chosen, options) {
   const result = { generator: generator(), rounds: {}, gets: [], spoiled: [] };
   for (let round = 0; round < options.rounds; round += 1) {
     say(`\nround ${round + 1} of ${options.rounds}`);
-    await oneRound(rotated(chosen, round), options, round, result);
+    await withFolder((folder) => oneRound(rotated(chosen, round), folder, options, round, result));
   }
   return result;
 }
 
 const rotated = (list, by) => [...list.slice(by % list.length), ...list.slice(0, by % list.length)];
 
-async function oneRound(order, options, round, result) {
-  const folder = mkdtempSync(join(tmpdir(), "swarmvia-bench-"));
+async function oneRound(order, folder, options, round, result) {
   const running = [];
   try {
     for (const contender of order) {
@@ -45,7 +44,6 @@ async function oneRound(order, options, round, result) {
     }
   } finally {
     for (const { server } of running) await server.end();
-    rmSync(folder, { recursive: true, force: true });
   }
 }
 

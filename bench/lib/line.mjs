@@ -52,11 +52,13 @@ export class Line {
     });
   }
 
+  /** Resets the connection if an answer is awaited: a bare workerd does not notice that a waiting caller has merely closed. */
   close() {
-    const socket = this.#socket;
+    const [socket, waits] = [this.#socket, this.#waits];
     this.#socket = null;
     this.#waits = null;
-    socket?.destroy();
+    if (waits) socket?.resetAndDestroy();
+    else socket?.destroy();
   }
 
   #take() {

@@ -36,6 +36,17 @@ export function residentMiB(group) {
   return statsOf(group).reduce((sum, stat) => sum + kib(stat), 0) / 1024;
 }
 
+/** Files and sockets that a process we start may have open at once. */
+export const mostFiles = () => Number(ask("sh", ["-c", "ulimit -n"])) || Infinity;
+
 /** Who is not measured must not run: some contenders are busy even when nobody calls. */
-export const pause = (group) => process.kill(-group, "SIGSTOP");
-export const resume = (group) => process.kill(-group, "SIGCONT");
+export const pause = (group) => signal(group, "SIGSTOP");
+export const resume = (group) => signal(group, "SIGCONT");
+
+function signal(group, name) {
+  try {
+    process.kill(-group, name);
+  } catch {
+    // It has ended, which whoever calls it will notice.
+  }
+}

@@ -1,9 +1,10 @@
 // A contender that runs: a process group, where it listens, how it is made to stand still.
 
+import { setTimeout as sleep } from "node:timers/promises";
 import { spawnGroup } from "../../scripts/lib/attend.mjs";
 import { Stop } from "../../scripts/lib/say.mjs";
-import { setTimeout as sleep } from "node:timers/promises";
 import { pause, resume } from "./processes.mjs";
+import { mustEndWithUs } from "./scratch.mjs";
 
 const POLL_MS = 2;
 
@@ -33,6 +34,7 @@ export async function startProgram({ program, args, port, path = "/", env = proc
 }
 
 export async function untilAnswers(group, port, path, graceMs = 120_000) {
+  mustEndWithUs(group);
   let code = null;
   group.exited.then((ended) => (code = ended));
   for (const until = Date.now() + graceMs; Date.now() < until; await sleep(POLL_MS)) {

@@ -92,14 +92,15 @@ export async function sources(server, name, count) {
   let next = 0;
   await Promise.all(
     Array.from({ length: Math.min(8, count) }, async () => {
-      const line = await Line.open(server.port);
       while (next < count) {
         const source = await server.source(`${name}-${(next += 1)}`, { limit: 10 });
+        // A connection each: one that idles while a source is made may be closed just when it is used again.
+        const line = await Line.open(server.port);
         const { id } = await acquire(line, source, 0);
         await release(line, source, id);
+        line.close();
         made.push(source);
       }
-      line.close();
     }),
   );
   const memory = residentMiB(server.pid);

@@ -70,6 +70,7 @@ pub struct Books {
     all: BTreeMap<u128, Granted>,
     settings: Settings,
     limit: u32,
+    last_row: u32,
 }
 
 impl Books {
@@ -85,6 +86,7 @@ impl Books {
             all: BTreeMap::new(),
             settings: settings.clone(),
             limit: settings.concurrency.limit,
+            last_row: 0,
         }
     }
 
@@ -162,7 +164,12 @@ impl Books {
         }
         for effect in &step.effects {
             match effect {
-                Effect::Record(attempt) => self.recorded(command, attempt, &in_force),
+                Effect::Record(attempt) => {
+                    self.recorded(command, attempt, &in_force);
+                    if self.passed_over(attempt.row) {
+                        seen.saw(Seen::PassedOver);
+                    }
+                }
                 Effect::Answer { request, answer } => self.answered(*request, answer),
                 Effect::Extend {
                     row,
@@ -211,6 +218,13 @@ impl Books {
             None if attempt.outcome == Outcome::Left => drop(self.take(attempt.request)),
             None => {}
         }
+    }
+
+    /// Whether a held row was left out just before this one.
+    fn passed_over(&mut self, row: u32) -> bool {
+        let last = std::mem::replace(&mut self.last_row, row);
+        let before = row.checked_sub(1).filter(|before| *before != last);
+        before.is_some_and(|before| self.held.iter().any(|slot| slot.row == before))
     }
 
     fn granted(&mut self, command: &Command, attempt: &Attempt, taken: &SlotRow, force: &Force) {

@@ -100,6 +100,7 @@ counters! {
     LearnedLess: "a report lowers the learned limit",
     LearnedMore: "a report raises the learned limit",
     LearnedKept: "what was learned outlives a restart",
+    PassedOver: "a held row passed over when the log comes round",
     Discarded: "rows discarded",
     AtTheDoor: "refused at the door, logged",
 }

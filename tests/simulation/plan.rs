@@ -85,7 +85,7 @@ impl Plan {
 
     pub fn settings(&self, rng: &mut Rng) -> Settings {
         let mut settings = limit(rng.between(1, 5) as u32);
-        let term = rng.pick(&[500, 3_000, 3_000, 30_000]);
+        let term = rng.pick(&[500, 500, 3_000, 3_000, 3_000, 30_000, 120_000]);
         let terms = rng.between(1, 3);
         settings.rpm.limit = rng.pick(&[None, None, Some(3), Some(10), Some(60)]);
         settings.queue.max_depth = rng.pick(&[0, 2, 5, 100]);

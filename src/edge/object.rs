@@ -4,15 +4,17 @@
 //! waiting is answered in the same turn, without a promise, and the answer is
 //! not copied on its way.
 
+use std::panic::{AssertUnwindSafe, RefUnwindSafe, UnwindSafe, catch_unwind};
 use std::rc::{Rc, Weak};
 
 use futures_channel::oneshot::Receiver;
 use serde_json::json;
 use wasm_bindgen::prelude::*;
-use wasm_bindgen_futures::{JsFuture, future_to_promise};
+use wasm_bindgen_futures::JsFuture;
 use web_sys::{AbortSignal, Request};
 use worker::Env;
 
+use super::fault::{self, At};
 use super::js::{self, Namespace, ObjectContext};
 use super::turn::{Object, Source};
 use super::{Fault, operate, policy};
@@ -43,6 +45,10 @@ const ALARM_RETRY: Span = Span::from_seconds(1);
 #[wasm_bindgen(js_name = Source)]
 pub struct SourceObject(Rc<Object>);
 
+/// A turn that a panic cuts off leaves no memory behind (`turn.rs`).
+impl UnwindSafe for SourceObject {}
+impl RefUnwindSafe for SourceObject {}
+
 #[wasm_bindgen(js_class = Source)]
 #[expect(
     clippy::needless_pass_by_value,
@@ -57,7 +63,7 @@ impl SourceObject {
             .then(|| directory.unchecked_into::<Namespace>());
         let object = Rc::new(Object::new(context, directory));
         let weak: Weak<Object> = Rc::downgrade(&object);
-        let ring = Closure::new(move || {
+        let ring = Closure::own_assert_unwind_safe(move || {
             if let Some(object) = weak.upgrade() {
                 object.ring();
             }
@@ -79,14 +85,14 @@ impl SourceObject {
                 }
                 Ok(Come::Waits(attempt, receiver)) => {
                     let waits = wait(Rc::clone(&self.0), request.signal(), attempt, id, receiver);
-                    Ok(future_to_promise(waits).into())
+                    Ok(js::promise(waits).into())
                 }
                 Err(Fault) => js::signal(AGAIN, None).map(JsValue::from),
             };
         }
         if let Some(call) = ControlCall::from_url(&url) {
             let object = Rc::clone(&self.0);
-            return Ok(future_to_promise(serve_control(object, request, call)).into());
+            return Ok(js::promise(serve_control(object, request, call)).into());
         }
         if let Some(Batch(entries)) = Batch::from_url(&url) {
             return turned_away(&self.0, entries);
@@ -95,7 +101,8 @@ impl SourceObject {
     }
 
     pub fn alarm(&self) {
-        if self.0.alarm().is_err() {
+        let rung = catch_unwind(AssertUnwindSafe(|| self.0.alarm()));
+        if !matches!(rung, Ok(Ok(()))) {
             // Retries of the platform are few; ours are not. If even this fails,
             // a lease still ends with the next call.
             let _ = self.0.store.arm(js::now().plus(ALARM_RETRY));
@@ -219,13 +226,16 @@ async fn wait(
     receiver: Receiver<Answer>,
 ) -> Result<JsValue, JsValue> {
     let leaver = Rc::clone(&object);
-    let leave = Closure::<dyn FnMut()>::new(move || leave(&leaver, attempt, request));
+    let leave = Closure::<dyn FnMut()>::own_assert_unwind_safe(move || {
+        leave(&leaver, attempt, request);
+    });
     let listener: &js_sys::Function = leave.as_ref().unchecked_ref();
     signal_of_caller.add_event_listener_with_callback("abort", listener)?;
     if signal_of_caller.aborted() {
         self::leave(&object, attempt, request);
     }
     let answer = receiver.await;
+    fault::strike(At::Wait);
     signal_of_caller.remove_event_listener_with_callback("abort", listener)?;
     match answer {
         Ok(answer) => {
@@ -261,6 +271,7 @@ async fn serve_control(
     // Awaited first: the turn that follows must not be interrupted.
     let body = JsFuture::from(request.text()?).await?;
     let body = body.as_string().unwrap_or_default();
+    fault::strike(At::Control);
     match operate::serve(&object, call, &body).await {
         Ok(answer) => js::respond(&answer, id).map(JsValue::from),
         Err(Fault) => js::signal(AGAIN, None).map(JsValue::from),

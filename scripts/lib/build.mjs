@@ -15,10 +15,11 @@ import { setup } from "./setup.mjs";
 const INPUT_FILES = ["Cargo.toml", "Cargo.lock", "openapi.yaml", "package-lock.json", "scripts/lib/build.mjs"];
 const INPUT_FOLDERS = ["src", ".cargo"];
 
-/** Options: `outDir` (under the project), `dev` for an unoptimised build, cargo `features`. */
-export async function build({ outDir = "build", dev = false, features = "" } = {}) {
+/** Options: `outDir` (under the project), `dev` for an unoptimised build, `unwind` for one in which panics unwind, cargo `features`. */
+export async function build({ outDir = "build", dev = false, unwind = false, features = "" } = {}) {
   await setup();
   const args = [dev ? "--dev" : "--release", "--out-dir", outDir];
+  if (unwind) args.push("--panic-unwind");
   if (features) args.push("--", "--features", features);
 
   await buildPages();
@@ -64,9 +65,10 @@ export function buildOptions(argv) {
   while (rest.length > 0) {
     const flag = rest.shift();
     if (flag === "--dev") options.dev = true;
+    else if (flag === "--panic-unwind") options.unwind = true;
     else if (flag === "--features" && rest.length > 0) options.features = rest.shift();
     else if (flag === "--out-dir" && rest.length > 0) options.outDir = rest.shift();
-    else throw new Stop(`Unknown option ${flag}: there are --dev, --features LIST and --out-dir FOLDER.`);
+    else throw new Stop(`Unknown option ${flag}: there are --dev, --panic-unwind, --features LIST and --out-dir FOLDER.`);
   }
   return options;
 }

@@ -9,11 +9,10 @@ use std::rc::Rc;
 use js_sys::Promise;
 use wasm_bindgen::prelude::Closure;
 use wasm_bindgen::{JsCast as _, JsValue};
-use wasm_bindgen_futures::future_to_promise;
 use web_sys::{Request, Response};
 
 use super::config::Config;
-use super::{Fault, Reply, door, forward, js, policy};
+use super::{Fault, Reply, answered, door, forward, js, policy};
 use crate::access::keys::{KeyGrant, SigningKeys};
 use crate::access::refresh::RefreshSecret;
 use crate::fields::{FieldError, Fields};
@@ -119,15 +118,15 @@ type Refreshing = Closure<dyn Fn(Request, String, String, JsValue) -> Promise>;
 
 thread_local! {
     /// One for the isolate: a closure for each call would leak with it.
-    static REFRESH: Refreshing = Closure::new(|request: Request, source: String, id: String, body| {
+    static REFRESH: Refreshing = Closure::own_assert_unwind_safe(|request: Request, source: String, id: String, body| {
         let id = id.parse().unwrap_or(RequestId(0));
-        future_to_promise(async move {
+        answered(id, async move {
             let Some(config) = Config::known() else {
-                return Reply::from(Fault::because("a call without a deployment", id)).into_js(id);
+                return Fault::because("a call without a deployment", id).into();
             };
             let operator = Operator { config: &config, request: &request, id };
             let done = operator.refresh(&source, door::body_of(body)).await;
-            done.unwrap_or_else(Reply::from).into_js(id)
+            done.unwrap_or_else(Reply::from)
         })
     });
 }

@@ -4,6 +4,8 @@
 //! The typed wrappers of the `worker` crate are passed by where they would let
 //! an exception through uncaught (which hangs the caller) or copy a body.
 
+use std::panic::AssertUnwindSafe;
+
 use js_sys::{Array, JSON, JsString, Promise};
 use wasm_bindgen::prelude::*;
 use web_sys::{Response, ResponseInit};
@@ -168,6 +170,13 @@ extern "C" {
 extern "C" {
     /// The API's document as JSON.
     pub fn openapi() -> String;
+}
+
+/// What `work` comes to. If it panics in a build that unwinds, the promise is
+/// rejected: a turn that is cut off leaves no memory behind (`turn.rs`), so
+/// nothing broken can be seen afterwards.
+pub fn promise(work: impl Future<Output = Result<JsValue, JsValue>> + 'static) -> Promise {
+    wasm_bindgen_futures::future_to_promise(AssertUnwindSafe(work))
 }
 
 /// The moment of the event that is being handled.

@@ -10,7 +10,6 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use wasm_bindgen::JsValue;
-use wasm_bindgen_futures::future_to_promise;
 use worker::Delay;
 
 use super::config::Config;
@@ -81,7 +80,7 @@ pub fn note(config: &Rc<Config>, context: &Context, source: &str, one: TurnedAwa
     let is_first = LOG.with_borrow_mut(|log| log.gather(source, one));
     if is_first {
         let (config, source) = (Rc::clone(config), source.to_owned());
-        let sending = future_to_promise(async move {
+        let sending = js::promise(async move {
             Delay::from(GATHER).await;
             send(&config, &source).await;
             Ok(JsValue::UNDEFINED)

@@ -4,14 +4,16 @@
 //! waiting is answered in its turn, without a future of Rust, together with
 //! those that came with it; and the answer is not copied on its way.
 
+use std::panic::{AssertUnwindSafe, RefUnwindSafe, UnwindSafe, catch_unwind};
 use std::rc::{Rc, Weak};
 
 use futures_channel::oneshot::Receiver;
 use wasm_bindgen::prelude::*;
-use wasm_bindgen_futures::{JsFuture, future_to_promise};
+use wasm_bindgen_futures::JsFuture;
 use web_sys::{AbortSignal, Request};
 use worker::Env;
 
+use super::fault::{self, At};
 use super::js::{self, Namespace, ObjectContext, Together};
 use super::turn::{Object, Source};
 use super::{Fault, operate, policy};
@@ -50,6 +52,10 @@ pub struct SourceObject {
     _serve: Serve,
 }
 
+/// A turn that a panic cuts off leaves no memory behind (`turn.rs`).
+impl UnwindSafe for SourceObject {}
+impl RefUnwindSafe for SourceObject {}
+
 #[wasm_bindgen(js_class = Source)]
 #[expect(
     clippy::needless_pass_by_value,
@@ -65,14 +71,15 @@ impl SourceObject {
         let storage = context.storage();
         let object = Rc::new(Object::new(context, directory));
         let weak: Weak<Object> = Rc::downgrade(&object);
-        let ring = Closure::new(move || {
+        let ring = Closure::own_assert_unwind_safe(move || {
             if let Some(object) = weak.upgrade() {
                 object.ring();
             }
         });
         object.waiting.timer().on_ring(ring);
         let server = Rc::clone(&object);
-        let serve: Serve = Closure::new(move |request: Request| serve_lock(&server, &request));
+        let serve: Serve =
+            Closure::own_assert_unwind_safe(move |request: Request| serve_lock(&server, &request));
         let together = Together::new(&storage, serve.as_ref().unchecked_ref());
         Self {
             object,
@@ -89,7 +96,7 @@ impl SourceObject {
         }
         if let Some(call) = ControlCall::from_url(&url) {
             let object = Rc::clone(&self.object);
-            return Ok(future_to_promise(serve_control(object, request, call)).into());
+            return Ok(js::promise(serve_control(object, request, call)).into());
         }
         if let Some(Batch(entries)) = Batch::from_url(&url) {
             return turned_away(&self.object, entries);
@@ -98,7 +105,8 @@ impl SourceObject {
     }
 
     pub fn alarm(&self) {
-        if self.object.alarm().is_err() {
+        let rung = catch_unwind(AssertUnwindSafe(|| self.object.alarm()));
+        if !matches!(rung, Ok(Ok(()))) {
             // Retries of the platform are few; ours are not. If even this fails,
             // a lease still ends with the next call.
             let _ = self.object.store.arm(js::now().plus(ALARM_RETRY));
@@ -118,7 +126,7 @@ fn serve_lock(object: &Rc<Object>, request: &Request) -> Result<JsValue, JsValue
         Ok(Come::StalePolicy(said)) => js::signal(STALE_POLICY, Some(&said)).map(JsValue::from),
         Ok(Come::Waits(attempt, receiver)) => {
             let waits = wait(Rc::clone(object), request.signal(), attempt, id, receiver);
-            Ok(future_to_promise(waits).into())
+            Ok(js::promise(waits).into())
         }
         Err(Fault) => js::signal(AGAIN, None).map(JsValue::from),
     }
@@ -240,13 +248,16 @@ async fn wait(
     receiver: Receiver<Answer>,
 ) -> Result<JsValue, JsValue> {
     let leaver = Rc::clone(&object);
-    let leave = Closure::<dyn FnMut()>::new(move || leave(&leaver, attempt, request));
+    let leave = Closure::<dyn FnMut()>::own_assert_unwind_safe(move || {
+        leave(&leaver, attempt, request);
+    });
     let listener: &js_sys::Function = leave.as_ref().unchecked_ref();
     signal_of_caller.add_event_listener_with_callback("abort", listener)?;
     if signal_of_caller.aborted() {
         self::leave(&object, attempt, request);
     }
     let answer = receiver.await;
+    fault::strike(At::Wait);
     signal_of_caller.remove_event_listener_with_callback("abort", listener)?;
     match answer {
         Ok(answer) => {
@@ -282,6 +293,7 @@ async fn serve_control(
     // Awaited first: the turn that follows must not be interrupted.
     let body = JsFuture::from(request.text()?).await?;
     let body = body.as_string().unwrap_or_default();
+    fault::strike(At::Control);
     match operate::serve(&object, call, &body).await {
         Ok(answer) => js::respond(&answer, id).map(JsValue::from),
         Err(Fault) => js::signal(AGAIN, None).map(JsValue::from),

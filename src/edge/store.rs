@@ -14,6 +14,7 @@ use js_sys::{Array, JsString};
 use wasm_bindgen::JsValue;
 
 use super::Fault;
+use super::fault::{self, At};
 use super::js::{Sql, Storage};
 use crate::access::families::Family;
 use crate::governor::command::{Attempt, Effect};
@@ -93,7 +94,13 @@ impl Store {
     }
 
     fn transaction(&self, writes: &[Write]) -> Result<(), JsValue> {
-        let mut body = || writes.iter().try_for_each(|write| self.write(write));
+        let mut body = || {
+            writes.iter().try_for_each(|write| {
+                self.write(write)?;
+                fault::strike(At::Transaction);
+                Ok(())
+            })
+        };
         self.storage.transaction(&mut body).map(|_| ())
     }
 

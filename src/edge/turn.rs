@@ -7,6 +7,7 @@
 use std::cell::RefCell;
 
 use super::Fault;
+use super::fault::{self, At};
 use super::js::{self, Namespace, ObjectContext};
 use super::store::{Header, Store, Write};
 use super::waiting::Waiting;
@@ -81,6 +82,19 @@ impl Source {
     }
 }
 
+/// Forgets what an object knows when it is dropped: a turn that didn't come to
+/// its end, whatever cut it off, may have left memory ahead of storage.
+struct Forget<'a>(&'a Object);
+
+impl Drop for Forget<'_> {
+    fn drop(&mut self) {
+        if let Ok(mut memory) = self.0.memory.try_borrow_mut() {
+            *memory = Memory::Unread;
+        }
+        self.0.waiting.forget_all();
+    }
+}
+
 impl Object {
     pub fn new(context: ObjectContext, directory: Option<Namespace>) -> Self {
         let store = Store::new(context.storage());
@@ -94,7 +108,7 @@ impl Object {
     }
 
     /// Lets `work` at the source, or at the place where there is none. If it
-    /// fails, memory is forgotten.
+    /// fails or panics, memory is forgotten.
     ///
     /// # Errors
     /// What `work` says, or that storage can't be read.
@@ -103,12 +117,10 @@ impl Object {
         now: Millis,
         work: impl FnOnce(&mut Option<Box<Source>>) -> Result<T, Fault>,
     ) -> Result<T, Fault> {
+        let unless_done = Forget(self);
         let result = self.try_turn(now, work);
-        if result.is_err() {
-            if let Ok(mut memory) = self.memory.try_borrow_mut() {
-                *memory = Memory::Unread;
-            }
-            self.waiting.forget_all();
+        if result.is_ok() {
+            std::mem::forget(unless_done);
         }
         result
     }
@@ -125,6 +137,7 @@ impl Object {
             Memory::Absent => None,
             Memory::Present(source) => Some(source),
         };
+        fault::strike(At::Turn);
         let result = work(&mut source)?;
         *memory = source.map_or(Memory::Absent, Memory::Present);
         Ok(result)
@@ -160,6 +173,7 @@ impl Object {
         let is_row = |effect: &&Effect| !matches!(effect, Effect::Answer { .. });
         all.extend(step.effects.iter().filter(is_row).map(Write::Effect));
         self.store.commit(&all)?;
+        fault::strike(At::Written);
         self.push_summary(source, now);
         self.answer_waiters(step.effects);
         Ok(step.reply)
@@ -216,6 +230,7 @@ impl Object {
     /// If storage failed; the alarm must be set again by the caller.
     pub fn alarm(&self) -> Result<(), Fault> {
         let now = js::now();
+        fault::strike(At::Alarm);
         self.turn(now, |source| {
             let Some(source) = source else {
                 return Ok(());

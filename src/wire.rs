@@ -5,6 +5,7 @@
 //! was decided.
 
 pub mod answer;
+pub mod line;
 pub mod metrics;
 pub mod page;
 pub mod paging;

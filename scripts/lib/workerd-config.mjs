@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import { inRoot } from "./paths.mjs";
 
 /** The variables a run may set; those that are not set are not bound. */
-export const VARIABLES = ["API_HOST", "SOURCE_DOMAIN", "ADMIN_TOKEN", "SIGNING_KEYS", "TRUST_CF_CONNECTING_IP"];
+export const VARIABLES = ["API_HOST", "SOURCE_DOMAIN", "ADMIN_TOKEN", "SIGNING_KEYS", "TRUST_CF_CONNECTING_IP", "LOG_SHARE"];
 
 /**
  * Cap'n Proto text, for a file beside a folder `modules/`. `objects` is the folder of the objects,

@@ -84,8 +84,12 @@ extern "C" {
     #[wasm_bindgen(js_namespace = Date, js_name = now)]
     fn date_now() -> f64;
 
+    /// From 0 to below 1; need not be secret.
     #[wasm_bindgen(js_namespace = Math, js_name = random)]
-    fn math_random() -> f64;
+    pub fn math_random() -> f64;
+
+    #[wasm_bindgen(js_namespace = console, js_name = log)]
+    pub fn log_line(text: &str);
 
     #[wasm_bindgen(js_namespace = console, js_name = error)]
     pub fn log_error(text: &str);

@@ -25,6 +25,7 @@ use crate::protocol::control::ControlCall;
 use crate::protocol::lock::{Caller, LockCall, Refused, Verb};
 use crate::protocol::log::Batch;
 use crate::wire::answer::{self, HttpAnswer};
+use crate::wire::line;
 use crate::wire::problem::Problem;
 
 /// Says to the Worker: memory was lost, call again. Never reaches a caller.
@@ -69,7 +70,9 @@ impl SourceObject {
             .is_object()
             .then(|| directory.unchecked_into::<Namespace>());
         let storage = context.storage();
-        let object = Rc::new(Object::new(context, directory));
+        let setting = js::property(env.as_ref(), "LOG_SHARE").as_string();
+        let line_share = line::share(setting.as_deref());
+        let object = Rc::new(Object::new(context, directory, line_share));
         let weak: Weak<Object> = Rc::downgrade(&object);
         let ring = Closure::own_assert_unwind_safe(move || {
             if let Some(object) = weak.upgrade() {

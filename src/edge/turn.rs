@@ -16,6 +16,7 @@ use crate::governor::Governor;
 use crate::governor::command::{Command, Effect, Reply};
 use crate::governor::time::{Millis, Span};
 use crate::protocol::directory::{DirectoryCall, Summary};
+use crate::wire::line;
 
 /// The least time between two summaries of a source.
 const SUMMARY_INTERVAL: Span = Span::from_seconds(15);
@@ -27,6 +28,8 @@ pub struct Object {
     pub waiting: Waiting,
     /// Where summaries go.
     pub directory: Option<Namespace>,
+    /// The share of attempts that get a line in the platform's log.
+    line_share: f64,
     memory: RefCell<Memory>,
 }
 
@@ -96,13 +99,14 @@ impl Drop for Forget<'_> {
 }
 
 impl Object {
-    pub fn new(context: ObjectContext, directory: Option<Namespace>) -> Self {
+    pub fn new(context: ObjectContext, directory: Option<Namespace>, line_share: f64) -> Self {
         let store = Store::new(context.storage());
         Self {
             context,
             store,
             waiting: Waiting::default(),
             directory,
+            line_share,
             memory: RefCell::default(),
         }
     }
@@ -175,8 +179,23 @@ impl Object {
         self.store.commit(&all)?;
         fault::strike(At::Written);
         self.push_summary(source, now);
+        self.log_attempts(&source.header.name, &step.effects);
         self.answer_waiters(step.effects);
         Ok(step.reply)
+    }
+
+    /// A line in the platform's log for a share of the attempts.
+    fn log_attempts(&self, source: &str, effects: &[Effect]) {
+        if self.line_share <= 0.0 {
+            return;
+        }
+        for effect in effects {
+            if let Effect::Record(attempt) = effect
+                && js::math_random() < self.line_share
+            {
+                js::log_line(&line::of(source, attempt));
+            }
+        }
     }
 
     pub fn answer_waiters(&self, effects: Vec<Effect>) {

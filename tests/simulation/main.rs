@@ -2,7 +2,7 @@
 //! time, with everything going wrong that can, and someone who counts.
 //!
 //! One seed is one run. To look further, or at one run again with its trace:
-//! `RUNS=100000 SEED=$RANDOM cargo test --profile simulation --test simulation`,
+//! `RUNS=100000 SEED=$RANDOM npm test -- simulation` (the core optimised),
 //! `RUNS=1 SEED=7 cargo test --test simulation -- --nocapture`.
 
 #![allow(
@@ -20,12 +20,14 @@ mod support;
 
 mod books;
 mod caller;
+mod clockwork;
 mod coverage;
 mod disk;
 mod gate;
 mod object;
 mod operator;
 mod plan;
+mod rest;
 mod rng;
 mod said;
 mod worker;
@@ -42,7 +44,7 @@ use world::World;
 const RUNS: u64 = if cfg!(debug_assertions) { 150 } else { 10_000 };
 const STEPS: u64 = 1_000;
 /// So many steps reach every branch.
-const ENOUGH_STEPS: u64 = 150_000;
+const ENOUGH_STEPS: u64 = 2_000_000;
 
 fn number(name: &str, default: u64) -> u64 {
     let text = std::env::var(name).ok();

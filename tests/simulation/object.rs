@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use swarmvia_locks::governor::command::{Acquire, Command, Effect, Reply};
 use swarmvia_locks::governor::ids::{AttemptId, KeyId, RequestId, SlotSecret};
-use swarmvia_locks::governor::time::{Millis, Span};
+use swarmvia_locks::governor::time::Millis;
 use swarmvia_locks::governor::{Governor, Step};
 
 use crate::books::Cause;
@@ -14,7 +14,7 @@ use crate::disk::{Disk, Write};
 use crate::gate::{Fact, Written};
 use crate::said::Said;
 use crate::support::ms;
-use crate::world::{Event, World};
+use crate::world::World;
 
 /// A timer rings by then; an alarm mostly.
 pub const TIMER_LATE: u64 = 100;
@@ -34,7 +34,7 @@ pub struct Source {
     pub governor: Governor,
     pub families: BTreeSet<KeyId>,
     /// When the alarm rings, as far as this incarnation knows.
-    armed: Option<Millis>,
+    pub armed: Option<Millis>,
 }
 
 impl Source {
@@ -54,7 +54,7 @@ pub struct Object {
     /// What was written and is not durable yet, and the answers behind it.
     pub gate: Vec<Written>,
     pub waiting: BTreeMap<RequestId, Try>,
-    timer: Option<(Millis, u64)>,
+    pub timer: Option<(Millis, u64)>,
     /// How far the clock jumped forward since the timer was set.
     pub jumped: u64,
 }
@@ -261,81 +261,6 @@ impl World {
         };
         outs.push((by, said));
         outs
-    }
-
-    /// The alarm stands at the first lease's end or earlier, the timer at the
-    /// deadline while anyone waits. Both are only moved forward.
-    fn arm(&mut self, source: &mut Source, clock: Millis) -> Option<Write> {
-        let end = source.governor.earliest_lease_end();
-        let end = end.filter(|end| source.armed.is_none_or(|armed| *end < armed));
-        let alarm = end.map(|end| {
-            source.armed = Some(end);
-            self.alarm_at(end.max(clock.plus(ms(1))))
-        });
-        match source
-            .governor
-            .deadline()
-            .filter(|_| source.governor.has_waiters())
-        {
-            None => {
-                self.object.timer = None;
-                self.object.jumped = 0;
-            }
-            Some(at) => {
-                if self.object.timer.is_none_or(|(armed, _)| armed > at) {
-                    let number = self.number();
-                    self.object.timer = Some((at, number));
-                    self.object.jumped = 0;
-                    let delay = at.since(clock).ms().max(1) + self.rng.below(TIMER_LATE);
-                    self.schedule(delay, Event::Timer(number));
-                }
-            }
-        }
-        alarm
-    }
-
-    pub fn alarm_at(&mut self, at: Millis) -> Write {
-        Write::Alarm(self.number(), at)
-    }
-
-    pub fn ring(&mut self, number: u64) {
-        if self
-            .object
-            .timer
-            .is_some_and(|(_, stands)| stands == number)
-        {
-            self.object.timer = None;
-            self.read();
-            self.turn(Cause::Timer, Command::Tick, Vec::new(), None);
-        }
-    }
-
-    /// The alarm has rung; `again`: it does so without standing anywhere.
-    pub fn alarm(&mut self, number: u64, again: bool) {
-        let stands = self.object.disk.alarm == Some(number);
-        if !stands && !again {
-            return;
-        }
-        if stands {
-            self.object.disk.alarm = None;
-        }
-        self.read();
-        let Memory::Present(source) = &mut self.object.memory else {
-            return;
-        };
-        source.armed = None;
-        if self
-            .turn(Cause::Alarm, Command::Tick, Vec::new(), None)
-            .is_none()
-        {
-            self.coverage.saw(Seen::AlarmAgain);
-            let at = self.clock().plus(Span::from_seconds(1));
-            let writes = vec![self.alarm_at(at)];
-            self.written(Written {
-                writes,
-                ..Written::default()
-            });
-        }
     }
 
     /// An operator's command; false if it failed or there is no source.

@@ -26,7 +26,10 @@ const LOCK_CALLS: [(&str, &str); 6] = [
         "acquire",
         "&attempt=00000000000000000000000000000009&ip=127.0.0.1&wait=5&waited=6",
     ),
-    ("acquire", "&policy=0000000000000003&attempt=00000000000000000000000000000009&wait=0&waited=0"),
+    (
+        "acquire",
+        "&policy=0000000000000003&attempt=00000000000000000000000000000009&wait=0&waited=0",
+    ),
     ("renew", "&wait=0&waited=0"),
     (
         "release",
@@ -91,7 +94,10 @@ fn what_a_later_version_adds_is_ignored() {
         let url = format!("http://directory/v1/{path}");
         let known = DirectoryCall::from_url(&url).unwrap_or_else(|| panic!("{url}"));
         assert_eq!(known.to_url(), url);
-        assert_eq!(DirectoryCall::from_url(&format!("{url}&new=1")), Some(known));
+        assert_eq!(
+            DirectoryCall::from_url(&format!("{url}&new=1")),
+            Some(known)
+        );
     }
 }
 
@@ -107,7 +113,10 @@ fn what_an_earlier_version_does_not_say_has_its_default() {
     assert_eq!(report.rate.limit, None);
     assert_eq!(call.caller.policy, None);
     // Nor did an acquire that was refused say why, or an acquire where from.
-    let acquire = lock_url("acquire", "&attempt=00000000000000000000000000000009&wait=0&waited=0");
+    let acquire = lock_url(
+        "acquire",
+        "&attempt=00000000000000000000000000000009&wait=0&waited=0",
+    );
     assert!(matches!(
         LockCall::from_url(&acquire).unwrap().verb,
         Verb::Acquire { ip: None, .. }

@@ -3,6 +3,10 @@
 //! order in which it can happen.
 
 #![allow(
+    clippy::match_same_arms,
+    clippy::needless_pass_by_value,
+    clippy::redundant_closure_for_method_calls,
+    clippy::single_match_else,
     clippy::arithmetic_side_effects,
     clippy::cast_possible_truncation,
     clippy::expect_used,

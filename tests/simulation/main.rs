@@ -10,6 +10,8 @@
     clippy::cast_possible_truncation,
     clippy::expect_used,
     clippy::indexing_slicing,
+    clippy::large_enum_variant,
+    clippy::match_wild_err_arm,
     clippy::panic,
     clippy::unwrap_used,
     reason = "a test that panics fails"

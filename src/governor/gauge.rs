@@ -67,16 +67,18 @@ impl Governor {
             window: WINDOW,
         });
         let rate = &self.learning.rate;
-        let learned = self
-            .settings
-            .rpm
-            .adaptive
-            .then(|| rate.gates(now).chain(rate.trickle(now)));
+        let adaptive = self.settings.rpm.adaptive;
+        let learned = adaptive.then(|| rate.gates(now));
         let gates = configured.into_iter().chain(learned.into_iter().flatten());
-        let mut tightest: Option<RpmGauge> = None;
-        for gate in gates {
+        let counted = gates.map(|gate| {
             let used = self.rpm.used_within(gate.window, now);
-            let remaining = gate.limit.saturating_sub(used);
+            (gate, gate.limit.saturating_sub(used))
+        });
+        // What trickles lets one through at a time.
+        let trickle = rate.trickle(now).filter(|_| adaptive);
+        let trickle = trickle.map(|gate| (gate, gate.limit));
+        let mut tightest: Option<RpmGauge> = None;
+        for (gate, remaining) in counted.chain(trickle) {
             let so_far = tightest.unwrap_or(RpmGauge {
                 limit: u32::MAX,
                 remaining: u32::MAX,

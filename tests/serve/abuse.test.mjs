@@ -141,8 +141,9 @@ test("a crowd that waits is bounded, and answered to the last", TIMEOUT, async (
     );
     if (i % 50 === 49) await sleep(20);
   }
-  for (let tries = 0; (await server.state(source)).queueDepth < count; tries += 1) {
-    assert.ok(tries < 1000, "they never all waited");
+  for (let tries = 0, depth = 0; depth < count; tries += 1) {
+    depth = (await server.state(source)).queueDepth;
+    assert.ok(tries < 1000, `only ${depth} of ${count} came to wait`);
     await sleep(50);
   }
   const crowded = memory();

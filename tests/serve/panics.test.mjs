@@ -105,7 +105,7 @@ on(UNWIND, "a panic as a waiter is answered: it gets the slot that it was grante
   assert.equal((await server.state(source)).inUse, 1);
 });
 
-on(UNWIND, "an alarm that panics is set again, and the summary is pushed in the end", async (server, fault) => {
+on(UNWIND, "an alarm that panics loses no slot", async (server, fault) => {
   const source = await server.createSource("one", { lease: { termMs: 500 } });
   await fault("alarm", 2);
   await server.grant(source);
@@ -159,7 +159,7 @@ on(ABORT, "who waits while another call panics is forgotten, and gets 503 when i
   await server.grant(source);
 });
 
-on(ABORT, "an alarm that panics loses no slot: leases end by the clock, whoever looks", async (server, fault) => {
+on(ABORT, "an alarm that panics, too: leases end by the clock, whoever looks", async (server, fault) => {
   const source = await server.createSource("one", { concurrency: { limit: 1 }, lease: { termMs: 500 } });
   await server.grant(source);
   await fault("alarm");

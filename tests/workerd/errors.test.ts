@@ -151,7 +151,7 @@ test("a revoked key is refused before the body is looked at", async () => {
 
 test("a refused call takes no slot, no place in the queue and no RPM", async () => {
   const source = await createSource({ rpm: { limit: 5 } });
-  const seen = async () => ({ ...(await stateOf(source)), at: undefined });
+  const seen = async () => ({ ...(await stateOf(source)), at: undefined, counters: undefined });
   const before = await seen();
   await acquire(source, { key: "sv_at_x", waitMs: 5000 });
   await acquire(source, { body: '{"waitMs":-1}' });

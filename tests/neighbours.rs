@@ -93,7 +93,8 @@ fn what_a_later_version_adds_is_ignored() {
     for path in DIRECTORY_CALLS {
         let url = format!("http://directory/v1/{path}");
         let known = DirectoryCall::from_url(&url).unwrap_or_else(|| panic!("{url}"));
-        assert_eq!(known.to_url(), url);
+        // What was added since comes after what was there: the tally of a push.
+        assert!(known.to_url().starts_with(&url), "{}", known.to_url());
         assert_eq!(
             DirectoryCall::from_url(&format!("{url}&new=1")),
             Some(known)

@@ -275,6 +275,13 @@ impl Object {
 
     /// Tells the directory how the source does, at most every 15 s.
     fn push_summary(&self, source: &mut Source, now: Millis) {
+        // Most calls come too early for one: nothing is compared for them.
+        let is_early = source
+            .pushed
+            .is_some_and(|last| last.at.plus(SUMMARY_INTERVAL) > now);
+        if is_early {
+            return;
+        }
         let is_due = source.summary_due(now).is_some_and(|due| due <= now);
         let Some(directory) = self.directory.as_ref().filter(|_| is_due) else {
             return;

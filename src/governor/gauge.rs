@@ -2,7 +2,6 @@
 
 use super::Governor;
 use super::command::{Gauge, RpmGauge};
-use super::cooldown::Cooldown;
 use super::learning::Learning;
 use super::learning::rate::Gate;
 use super::rpm::WINDOW;
@@ -36,8 +35,7 @@ impl Governor {
 
     /// When the cool-down opens, if it is closed.
     pub fn cooldown(&self) -> Option<Millis> {
-        let cooldown: Cooldown = self.cooldown;
-        cooldown.opens_at(self.seen)
+        self.cooldown.opens_at(self.seen)
     }
 
     /// When the RPM gate opens, the configured one and what was learned, if it
@@ -104,11 +102,7 @@ impl Governor {
     /// Where a limit was stated without its window, what is left of it is all
     /// that is known.
     fn budget_gauge(&self) -> Option<RpmGauge> {
-        let told = self
-            .learning
-            .rate
-            .told
-            .filter(|told| told.until > self.seen);
+        let told = self.learning.rate.stated(self.seen);
         let limit = told.filter(|_| self.settings.rpm.adaptive)?.limit;
         let remaining = limit;
         Some(RpmGauge { limit, remaining })

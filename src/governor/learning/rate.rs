@@ -137,17 +137,21 @@ impl Gate {
 }
 
 impl Rate {
+    /// The limit that headers stated, unless that is too long ago.
+    pub fn stated(&self, now: Millis) -> Option<Told> {
+        self.told.filter(|told| told.until > now)
+    }
+
     /// The gates that count grants, in force at `now`.
     pub fn gates(&self, now: Millis) -> impl Iterator<Item = Gate> {
-        let told = self.told.filter(|told| told.until > now);
+        let told = self.stated(now);
         let inferred = self.inferred.map(Inferred::gate);
         [told.and_then(Told::gate), inferred].into_iter().flatten()
     }
 
     /// When all that was learned lets the next grant pass; `None`: now.
     pub fn opens_at(&self, grants: &Rpm, now: Millis) -> Option<Millis> {
-        let told = self.told.filter(|told| told.until > now);
-        let told = told.and_then(|told| {
+        let told = self.stated(now).and_then(|told| {
             let gate = told.gate()?;
             let opens_at = grants.opens_at(gate.limit, gate.window, now)?;
             Some(opens_at.min(told.until))

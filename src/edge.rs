@@ -41,6 +41,7 @@ use crate::wire::answer::HttpAnswer;
 use crate::wire::problem::Problem;
 use crate::wire::route::{Route, Target, route};
 use config::Config;
+use door::Shown;
 use js::Context;
 
 /// Something that is not the caller's fault. Carries nothing: the detail was
@@ -115,7 +116,7 @@ fn start() {
 /// The entry: exported by hand rather than by `#[event(fetch)]`, so that what is
 /// returned can be a promise in which nothing of Rust stands.
 #[wasm_bindgen]
-pub fn fetch(request: Request, env: Env, context: Context) -> Promise {
+pub fn fetch(request: Request, env: Env, context: Context) -> Result<JsValue, JsValue> {
     let id = RequestId(js::random());
     answered(id, async move {
         match Config::of(&env) {
@@ -125,9 +126,13 @@ pub fn fetch(request: Request, env: Env, context: Context) -> Promise {
     })
 }
 
-/// The answer that `work` comes to: 503 if it panics, in builds that unwind.
-fn answered(id: RequestId, work: impl Future<Output = Reply> + 'static) -> Promise {
-    js::promise(async move {
+/// The answer that `work` comes to, or a promise of it: 503 if it panics, in
+/// builds that unwind.
+fn answered(
+    id: RequestId,
+    work: impl Future<Output = Reply> + 'static,
+) -> Result<JsValue, JsValue> {
+    js::now_or_later(async move {
         let reply = unwound(work).await;
         // The hook has logged what panicked, and where.
         reply.unwrap_or_else(|| Fault.into()).into_js(id)
@@ -146,9 +151,9 @@ async fn unwound<T>(work: impl Future<Output = T>) -> Option<T> {
 }
 
 async fn serve(config: &Rc<Config>, context: &Context, request: &Request, id: RequestId) -> Reply {
-    let url = request.url();
-    let method = request.method();
-    let target = Target::of_url(&url);
+    let shown = js::shown(request);
+    let shown = Shown::of(&shown);
+    let target = Target::of_url(shown.url);
     #[cfg(feature = "fault-injection")]
     if target.path == "/fault" {
         let (status, body) = if fault::arm(target.query) {
@@ -163,11 +168,11 @@ async fn serve(config: &Rc<Config>, context: &Context, request: &Request, id: Re
             body,
         });
     }
-    let route = match route(&config.hosts, &target, &method) {
+    let route = match route(&config.hosts, &target, shown.method) {
         Ok(route) => route,
         Err(problem) => return problem.into(),
     };
-    let too_much = door::declares_too_much(request);
+    let too_much = shown.declares_too_much();
     match route {
         Route::Lock { source, verb } => {
             let call = lock::Call {
@@ -181,7 +186,7 @@ async fn serve(config: &Rc<Config>, context: &Context, request: &Request, id: Re
             if too_much {
                 return call.refuse_unread();
             }
-            lock::serve(call).await
+            lock::serve(call, &shown).await
         }
         _ if too_much => Problem::payload_too_large().into(),
         Route::Health => Reply::Ours(HttpAnswer {

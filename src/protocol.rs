@@ -24,13 +24,21 @@ impl Url {
         let mut url = String::with_capacity(224);
         url.push_str(base);
         url.push_str(path);
+        url.push('?');
         Self(url)
     }
 
+    /// The pairs alone.
+    fn query() -> Self {
+        Self(String::with_capacity(112))
+    }
+
     fn put(mut self, name: &str, value: &impl Display) -> Self {
-        let before = if self.0.contains('?') { '&' } else { '?' };
+        if !self.0.is_empty() && !self.0.ends_with('?') {
+            self.0.push('&');
+        }
         // Writing to a String can't fail.
-        let _ = write!(self.0, "{before}{name}={value}");
+        let _ = write!(self.0, "{name}={value}");
         self
     }
 
@@ -42,26 +50,29 @@ impl Url {
     }
 }
 
-/// Reads the pairs of a URL.
-struct Query<'a>(&'a str);
+/// The pairs of a URL, taken apart once: a call asks for up to twenty names.
+struct Query<'a>(Vec<(&'a str, &'a str)>);
 
 impl<'a> Query<'a> {
     /// The path after `base` and the pairs after it.
     fn of(url: &'a str, base: &str) -> Option<(&'a str, Self)> {
         let rest = url.strip_prefix(base)?;
         let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
-        Some((path, Self(query)))
+        Some((path, Self::pairs(query)))
+    }
+
+    fn pairs(query: &'a str) -> Self {
+        Self(pairs(query).collect())
     }
 
     fn text(&self, name: &str) -> Option<&'a str> {
-        let found = pairs(self.0).find(|(known, _)| *known == name);
-        found.map(|(_, value)| value)
+        self.all(name).next()
     }
 
     /// Every value of a name, in order.
-    fn all(&self, name: &'static str) -> impl Iterator<Item = &'a str> {
-        let named = pairs(self.0).filter(move |(known, _)| *known == name);
-        named.map(|(_, value)| value)
+    fn all(&self, name: &str) -> impl Iterator<Item = &'a str> {
+        let named = self.0.iter().filter(move |(known, _)| *known == name);
+        named.map(|(_, value)| *value)
     }
 
     fn parse<T: FromStr>(&self, name: &str) -> Option<T> {

@@ -12,7 +12,7 @@ import { must } from "./run.mjs";
 import { say, seconds, Stop } from "./say.mjs";
 import { setup } from "./setup.mjs";
 
-const INPUT_FILES = ["Cargo.toml", "Cargo.lock", "openapi.yaml", "package-lock.json", "scripts/lib/build.mjs"];
+const INPUT_FILES = ["Cargo.toml", "Cargo.lock", "openapi.yaml", "package-lock.json", "scripts/lib/build.mjs", "scripts/lib/bundle.mjs"];
 const INPUT_FOLDERS = ["src", ".cargo"];
 
 /** Options: `outDir` (under the project), `dev` for an unoptimised build, `unwind` for one in which panics unwind, cargo `features`. */
@@ -80,7 +80,7 @@ function toolsEnv() {
     PATH: [inRoot("node_modules", ".bin"), process.env.PATH].join(delimiter),
     WASM_BINDGEN_BIN: wasmBindgen().path,
     WASM_OPT_BIN: localBin("wasm-opt"),
-    ESBUILD_BIN: localBin("esbuild"),
+    ESBUILD_BIN: inRoot("scripts", "lib", "bundle.mjs"),
     RUST_LIB_BACKTRACE: "0", // worker-build's own stack says nothing about an error in our code.
   };
 }

@@ -8,14 +8,18 @@ use base64ct::{Base64, Base64Unpadded, Base64UrlUnpadded, Encoding as _};
 use jwt_compact::alg::{Hs256, Hs256Key};
 use jwt_compact::{AlgorithmExt as _, Claims, Header, UntrustedToken};
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 
 use crate::governor::ids::KeyId;
 use crate::governor::time::Millis;
+use crate::index::Table;
 
 /// What every access key begins with.
 pub const PREFIX: &str = "sv_at_";
 /// The longest key that is looked at: ours have about 230 characters.
 const MOST_CHARS: usize = 1024;
+/// The most keys that are known at once.
+const MOST_KNOWN: usize = 1024;
 /// As many bytes as HS256 asks for.
 const LEAST_SECRET_BYTES: usize = 32;
 
@@ -76,6 +80,11 @@ impl SigningKeys {
     /// The family of a key that is good for `source` at `now`, as far as its
     /// text can say.
     pub fn verify(&self, key: &str, source: &str, now: Millis) -> Option<KeyId> {
+        self.read(key, source, now).map(|(key, _)| key)
+    }
+
+    /// With the end of the key's life.
+    fn read(&self, key: &str, source: &str, now: Millis) -> Option<(KeyId, Millis)> {
         let token = key.strip_prefix(PREFIX)?;
         if key.len() > MOST_CHARS {
             return None;
@@ -88,7 +97,58 @@ impl SigningKeys {
         if private.src != source || private.exp_ms <= now.epoch_ms() {
             return None;
         }
-        private.key.parse().ok()
+        let expires_at = Millis::from_epoch(private.exp_ms);
+        Some((private.key.parse().ok()?, expires_at))
+    }
+}
+
+/// Keys that were found good: they are not checked again until they expire.
+/// Signing keys change with the deployment only, and so with the memory that
+/// this is in. Only digests are kept.
+#[derive(Default)]
+pub struct KnownKeys(Table<KnownKey>);
+
+struct KnownKey {
+    digest: [u8; 32],
+    key: KeyId,
+    expires_at: Millis,
+}
+
+impl KnownKeys {
+    /// As [`SigningKeys::verify`] says, at once where it has said so before.
+    pub fn verify(
+        &mut self,
+        signing: &SigningKeys,
+        key: &str,
+        source: &str,
+        now: Millis,
+    ) -> Option<KeyId> {
+        if key.len() > MOST_CHARS {
+            return None;
+        }
+        // No source's name has a line break in it.
+        let digest: [u8; 32] = Sha256::new()
+            .chain_update(source)
+            .chain_update("\n")
+            .chain_update(key)
+            .finalize()
+            .into();
+        let place = u128::from_be_bytes(digest.first_chunk().copied().unwrap_or_default());
+        let known = self.0.get(place).filter(|known| known.digest == digest);
+        if let Some(known) = known.filter(|known| now < known.expires_at) {
+            return Some(known.key);
+        }
+        let (key, expires_at) = signing.read(key, source, now)?;
+        if self.0.len() >= MOST_KNOWN {
+            self.0.pop_first();
+        }
+        let known = KnownKey {
+            digest,
+            key,
+            expires_at,
+        };
+        self.0.insert(place, known);
+        Some(key)
     }
 }
 
@@ -142,6 +202,41 @@ mod tests {
             key: KeyId(9),
             expires_at: NOW.plus(Span::from_ms(1)),
         }
+    }
+
+    #[test]
+    fn a_known_key_is_good_for_what_it_was_good_for_and_no_longer() {
+        let keys = signing(&format!("k1:{}", secret('A')));
+        let mut known = KnownKeys::default();
+        let key = keys.sign(&grant()).unwrap();
+        for _ in 0..2 {
+            assert_eq!(known.verify(&keys, &key, "demo", NOW), Some(KeyId(9)));
+            assert_eq!(known.verify(&keys, &key, "other", NOW), None);
+            let other = format!("{key}x");
+            assert_eq!(known.verify(&keys, &other, "demo", NOW), None);
+        }
+        let end = NOW.plus(Span::from_ms(1));
+        assert_eq!(known.verify(&keys, &key, "demo", end), None);
+    }
+
+    #[test]
+    fn keys_that_are_known_are_not_checked_and_are_bounded() {
+        let keys = signing(&format!("k1:{}", secret('A')));
+        let nobody = signing(&format!("k1:{}", secret('E')));
+        let mut known = KnownKeys::default();
+        let key = keys.sign(&grant()).unwrap();
+        assert_eq!(known.verify(&keys, &key, "demo", NOW), Some(KeyId(9)));
+        assert_eq!(known.verify(&nobody, &key, "demo", NOW), Some(KeyId(9)));
+        for id in 0..=MOST_KNOWN as u64 {
+            let key = keys
+                .sign(&KeyGrant {
+                    key: KeyId(id),
+                    ..grant()
+                })
+                .unwrap();
+            assert_eq!(known.verify(&keys, &key, "demo", NOW), Some(KeyId(id)));
+        }
+        assert_eq!(known.0.len(), MOST_KNOWN);
     }
 
     #[test]

@@ -6,7 +6,6 @@
 
 use std::rc::Rc;
 
-use js_sys::Promise;
 use wasm_bindgen::prelude::Closure;
 use wasm_bindgen::{JsCast as _, JsValue};
 use web_sys::{Request, Response};
@@ -109,16 +108,23 @@ pub async fn serve(
 pub fn refresh(request: &Request, id: RequestId, source: &str) -> Reply {
     REFRESH.with(|settle| {
         let settle = settle.as_ref().unchecked_ref();
-        let id = id.to_string();
-        Reply::Promised(js::read_then(request, MOST_BODY_BYTES, source, &id, settle))
+        let (source, id) = (source.into(), id.to_string());
+        Reply::Promised(js::read_then(
+            request,
+            MOST_BODY_BYTES,
+            &source,
+            &id,
+            settle,
+        ))
     })
 }
 
-type Refreshing = Closure<dyn Fn(Request, String, String, JsValue) -> Promise>;
+type Refreshing =
+    Closure<dyn Fn(Request, String, String, JsValue, f64) -> Result<JsValue, JsValue>>;
 
 thread_local! {
     /// One for the isolate: a closure for each call would leak with it.
-    static REFRESH: Refreshing = Closure::own_assert_unwind_safe(|request: Request, source: String, id: String, body| {
+    static REFRESH: Refreshing = Closure::own_assert_unwind_safe(|request: Request, source: String, id: String, body, _took| {
         let id = id.parse().unwrap_or(RequestId(0));
         answered(id, async move {
             let Some(config) = Config::known() else {

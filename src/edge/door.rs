@@ -1,7 +1,7 @@
 //! What is checked before a call may reach an object: sizes, secrets, where it
 //! comes from. No check here asks an object.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::net::{IpAddr, SocketAddr};
 
 use js_sys::Uint8Array;
@@ -12,44 +12,100 @@ use web_sys::Request;
 use super::config::Config;
 use super::{Reply, js};
 use crate::access::ip;
+use crate::access::keys::KnownKeys;
 use crate::governor::ids::KeyId;
 use crate::wire::MOST_BODY_BYTES;
 use crate::wire::problem::{Kind, Problem};
-use crate::wire::request::{Carrier, KEY_HEADER, bearer, presented};
+use crate::wire::request::{AcquireHeaders, Carrier, bearer, presented};
 
 /// A header; `None` if it is absent.
 pub fn header(request: &Request, name: &str) -> Option<String> {
     request.headers().get(name).ok().flatten()
 }
 
-/// Whether the declared length is over the bound: refused before anything is
-/// read.
-pub fn declares_too_much(request: &Request) -> bool {
-    declared_length(request).is_some_and(|length| length > u64::from(MOST_BODY_BYTES))
+thread_local! {
+    static KNOWN_KEYS: RefCell<KnownKeys> = RefCell::default();
 }
 
-fn declared_length(request: &Request) -> Option<u64> {
-    header(request, "Content-Length")?.trim().parse().ok()
+/// What every call shows, taken over in one crossing (`crossing.js`).
+pub struct Shown<'a> {
+    pub method: &'a str,
+    pub url: &'a str,
+    declared_length: Option<&'a str>,
+    key_header: Option<&'a str>,
+    /// Not looked at where the key has a header of its own.
+    authorization: Option<&'a str>,
 }
 
-/// The family of the access key that the caller shows, as far as its text says.
-///
-/// # Errors
-/// 401, the same for every reason; 503 if keys can't be checked at all.
-pub fn access_key(
-    config: &Config,
-    request: &Request,
-    source: &str,
-) -> Result<(Carrier, KeyId), Problem> {
-    let signing = config.signing()?;
-    let key_header = header(request, KEY_HEADER);
-    let authorization = match key_header {
-        Some(_) => None,
-        None => header(request, "Authorization"),
-    };
-    presented(key_header.as_deref(), authorization.as_deref())
-        .and_then(|(carrier, key)| Some((carrier, signing.verify(key, source, js::now())?)))
-        .ok_or_else(Problem::bad_access_key)
+impl<'a> Shown<'a> {
+    pub fn of(text: &'a str) -> Self {
+        let mut lines = text.split('\n');
+        Self {
+            method: lines.next().unwrap_or_default(),
+            url: lines.next().unwrap_or_default(),
+            declared_length: value(lines.next()),
+            key_header: value(lines.next()),
+            authorization: value(lines.next()),
+        }
+    }
+
+    /// Whether the declared length is over the bound: refused before anything is
+    /// read.
+    pub fn declares_too_much(&self) -> bool {
+        self.length()
+            .is_some_and(|length| length > u64::from(MOST_BODY_BYTES))
+    }
+
+    /// Whether it says that no body comes.
+    pub fn declares_nothing(&self) -> bool {
+        self.length() == Some(0)
+    }
+
+    fn length(&self) -> Option<u64> {
+        self.declared_length?.trim().parse().ok()
+    }
+
+    /// The family of the access key that the caller shows, as far as its text
+    /// says.
+    ///
+    /// # Errors
+    /// 401, the same for every reason; 503 if keys can't be checked at all.
+    pub fn access_key(&self, config: &Config, source: &str) -> Result<(Carrier, KeyId), Problem> {
+        let signing = config.signing()?;
+        presented(self.key_header, self.authorization)
+            .and_then(|(carrier, key)| {
+                let verified = KNOWN_KEYS
+                    .with_borrow_mut(|known| known.verify(signing, key, source, js::now()));
+                Some((carrier, verified?))
+            })
+            .ok_or_else(Problem::bad_access_key)
+    }
+}
+
+/// What an acquire says beside its body, taken over in one crossing.
+pub struct Aside<'a> {
+    pub headers: AcquireHeaders<'a>,
+    pub ip: Option<Box<str>>,
+}
+
+impl<'a> Aside<'a> {
+    pub fn of(text: &'a str, config: &Config) -> Self {
+        let mut lines = text.split('\n');
+        let ip = value(lines.next()).and_then(|text| told(config, text));
+        Self {
+            ip: ip.map(|address| address.to_string().into_boxed_str()),
+            headers: AcquireHeaders {
+                queue_timeout: value(lines.next()),
+                no_queue: value(lines.next()),
+                idempotency_key: value(lines.next()),
+            },
+        }
+    }
+}
+
+/// The value in a line; `None`: it isn't there.
+fn value(line: Option<&str>) -> Option<&str> {
+    line?.strip_prefix('=')
 }
 
 /// A wrong token is answered slowly, and the slower the more of them an isolate
@@ -85,10 +141,18 @@ thread_local! {
 /// where nobody is in front.
 pub fn address(config: &Config, request: &Request) -> Option<IpAddr> {
     if !config.address_is_peer {
-        return ip::address(&header(request, "CF-Connecting-IP")?);
+        return told(config, &header(request, "CF-Connecting-IP")?);
     }
     let peer = js::property(&js::property(request, "cf"), "clientIp");
-    let peer: SocketAddr = peer.as_string()?.parse().ok()?;
+    told(config, &peer.as_string()?)
+}
+
+/// The address in what is told of it: an address, or a peer with its port.
+fn told(config: &Config, text: &str) -> Option<IpAddr> {
+    if !config.address_is_peer {
+        return ip::address(text);
+    }
+    let peer: SocketAddr = text.parse().ok()?;
     ip::address(&peer.ip().to_string())
 }
 

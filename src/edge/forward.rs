@@ -67,7 +67,6 @@ pub fn lock(
     let (wait, _) = call.times();
     #[expect(clippy::cast_precision_loss, reason = "ten minutes at the most")]
     let wait = wait.min(LONGEST_QUEUE_TIMEOUT).ms() as f64;
-    let id = call.caller.request.to_string();
     let url = call.base_url();
     js::begin(
         &config.sources,
@@ -76,7 +75,6 @@ pub fn lock(
         wait,
         request,
         context,
-        &id,
         settle,
     )
 }

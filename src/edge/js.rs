@@ -4,9 +4,13 @@
 //! The typed wrappers of the `worker` crate are passed by where they would let
 //! an exception through uncaught (which hangs the caller) or copy a body.
 
+use std::cell::RefCell;
+use std::future::poll_fn;
 use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, Mutex};
+use std::task::{Context as Waking, Poll, Wake, Waker};
 
-use js_sys::{Array, JSON, JsString, Promise};
+use js_sys::{Array, JsString, Promise};
 use wasm_bindgen::prelude::*;
 use web_sys::{Response, ResponseInit};
 
@@ -117,8 +121,6 @@ extern "C" {
     pub fn request(this: &PendingCall) -> web_sys::Request;
     #[wasm_bindgen(method, getter)]
     pub fn context(this: &PendingCall) -> JsValue;
-    #[wasm_bindgen(method, getter)]
-    pub fn id(this: &PendingCall) -> String;
     /// How often it was decided anew.
     #[wasm_bindgen(method, getter)]
     pub fn decisions(this: &PendingCall) -> u32;
@@ -130,7 +132,6 @@ extern "C" {
         wait: f64,
         request: &web_sys::Request,
         context: &JsValue,
-        id: &str,
         settle: &js_sys::Function,
     ) -> Promise;
 
@@ -144,30 +145,36 @@ extern "C" {
     #[wasm_bindgen(js_name = readRequest)]
     pub fn read_request(request: &web_sys::Request, most: u32) -> Promise;
 
+    /// Reads the body, and hands the call on: `go_on` gets the request, what
+    /// else is given here, what was read or the word why not, and the time that
+    /// it took in milliseconds.
     #[wasm_bindgen(js_name = readThen)]
     pub fn read_then(
         request: &web_sys::Request,
         most: u32,
-        source: &str,
-        id: &str,
-        settle: &js_sys::Function,
+        known: &JsValue,
+        said: &str,
+        go_on: &js_sys::Function,
     ) -> Promise;
 
     /// Holds an answer back for `ms`.
     pub fn later(response: &Response, ms: f64) -> Promise;
 }
 
-#[wasm_bindgen(module = "/src/edge/together.js")]
+#[wasm_bindgen(module = "/src/edge/crossing.js")]
 extern "C" {
-    /// Gathers the calls that arrive together; see `together.js`.
-    pub type Together;
+    /// What a call shows, by lines; see `Shown` in `door.rs`.
+    pub fn shown(request: &web_sys::Request) -> String;
 
-    #[wasm_bindgen(constructor)]
-    pub fn new(storage: &Storage, serve: &js_sys::Function) -> Together;
+    /// What an acquire says beside its body, by lines; see `Aside` in `door.rs`.
+    pub fn aside(request: &web_sys::Request, is_peer: bool) -> String;
 
-    /// A promise of a response.
-    #[wasm_bindgen(method, catch)]
-    pub fn arrive(this: &Together, request: &web_sys::Request) -> Result<JsValue, JsValue>;
+    #[wasm_bindgen(catch, js_name = respond)]
+    fn respond_with(body: &str, init: &str) -> Result<Response, JsValue>;
+
+    /// Runs a statement. `bindings`: a list as JSON.
+    #[wasm_bindgen(catch)]
+    pub fn run(sql: &Sql, statement: &JsString, bindings: &str) -> Result<(), JsValue>;
 }
 
 #[wasm_bindgen(module = "/src/edge/document.js")]
@@ -181,6 +188,49 @@ extern "C" {
 /// nothing broken can be seen afterwards.
 pub fn promise(work: impl Future<Output = Result<JsValue, JsValue>> + 'static) -> Promise {
     wasm_bindgen_futures::future_to_promise(AssertUnwindSafe(work))
+}
+
+/// What `work` comes to: itself where it need not wait, which most lock calls
+/// needn't, else a promise of it.
+///
+/// # Errors
+/// What `work` says. It panics as [`promise`] does.
+pub fn now_or_later(
+    work: impl Future<Output = Result<JsValue, JsValue>> + 'static,
+) -> Result<JsValue, JsValue> {
+    let mut work = Box::pin(work);
+    let relay = Arc::new(Relay::default());
+    let waker = Waker::from(Arc::clone(&relay));
+    if let Poll::Ready(done) = work.as_mut().poll(&mut Waking::from_waker(&waker)) {
+        return done;
+    }
+    let rest = poll_fn(move |waking| {
+        relay.wakes(waking.waker());
+        work.as_mut().poll(&mut Waking::from_waker(&waker))
+    });
+    Ok(promise(rest).into())
+}
+
+/// A waker that wakes whoever asked last. Not all futures take over a new one:
+/// a timer of the `worker` crate keeps the first that it saw.
+#[derive(Default)]
+struct Relay(Mutex<Option<Waker>>);
+
+impl Relay {
+    fn wakes(&self, waker: &Waker) {
+        if let Ok(mut asked) = self.0.lock() {
+            *asked = Some(waker.clone());
+        }
+    }
+}
+
+impl Wake for Relay {
+    fn wake(self: Arc<Self>) {
+        let asked = self.0.lock().ok().and_then(|mut asked| asked.take());
+        if let Some(waker) = asked {
+            waker.wake();
+        }
+    }
 }
 
 /// The moment of the event that is being handled.
@@ -199,22 +249,34 @@ pub fn roll() -> u32 {
     roll
 }
 
-/// 128 random bits, fit for secrets.
+/// How many numbers are fetched from the runtime at once.
+const STOCK: usize = 32;
+
+thread_local! {
+    static RANDOM: RefCell<Vec<u128>> = RefCell::default();
+}
+
+/// 128 random bits, fit for secrets: from the runtime's generator, each given
+/// out once.
 pub fn random() -> u128 {
-    let mut bytes = [0; 16];
-    if let Err(error) = getrandom::fill(&mut bytes) {
-        // Never go on with a guessable secret: no answer is safer.
-        log_error(&format!("no randomness: {error}"));
-        wasm_bindgen::throw_str("no randomness");
-    }
-    u128::from_be_bytes(bytes)
+    RANDOM.with_borrow_mut(|stock| {
+        stock.pop().unwrap_or_else(|| {
+            let mut bytes = [[0; 16]; STOCK];
+            if let Err(error) = getrandom::fill(bytes.as_flattened_mut()) {
+                // Never go on with a guessable secret: no answer is safer.
+                log_error(&format!("no randomness: {error}"));
+                wasm_bindgen::throw_str("no randomness");
+            }
+            let [first, rest @ ..] = bytes.map(u128::from_be_bytes);
+            stock.extend(rest);
+            first
+        })
+    })
 }
 
 /// Makes the response in one crossing of the border.
 pub fn respond(answer: &HttpAnswer, request: RequestId) -> Result<Response, JsValue> {
-    let init = JSON::parse(&answer.init_json(request))?;
-    let init: &ResponseInit = init.unchecked_ref();
-    Response::new_with_opt_str_and_init(Some(&answer.body), init)
+    respond_with(&answer.body, &answer.init_json(request))
 }
 
 /// A status between Worker and object, which no caller sees.

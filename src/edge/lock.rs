@@ -7,33 +7,33 @@
 
 use std::rc::Rc;
 
-use js_sys::Promise;
-use wasm_bindgen::JsCast as _;
 use wasm_bindgen::prelude::Closure;
+use wasm_bindgen::{JsCast as _, JsValue};
 use web_sys::Request;
 
 use super::config::Config;
+use super::door::{Aside, Shown};
 use super::fault::{self, At};
 use super::forward::{self, Verdict};
 use super::js::{Context, PendingCall};
 use super::object::{DEAD_KEY, STALE_POLICY};
 use super::policy::{self, Known, Refusal};
 use super::{Fault, Reply, answered, door, js, log};
+use crate::fields::FieldError;
 use crate::governor::command::{Outcome, TurnedAway};
 use crate::governor::ids::{KeyId, RequestId};
 use crate::governor::time::Span;
 use crate::outcome::Report;
 use crate::protocol::lock::{Caller, LockCall, Refused, Verb};
+use crate::wire::MOST_BODY_BYTES;
 use crate::wire::problem::{Kind, Problem};
-use crate::wire::request::{
-    self, AcquireHeaders, Carrier, IDEMPOTENCY_HEADER, NO_QUEUE_HEADER, QUEUE_TIMEOUT_HEADER,
-};
-use crate::wire::route;
+use crate::wire::request::{self, Carrier};
+use crate::wire::route::{self, Route, Target};
 
 /// How often a call is decided anew because the policy had changed.
 const MOST_DECISIONS: u32 = 5;
 /// A body that took this long may have outlived what was shown at the door.
-const SLOW_BODY: Span = Span::from_seconds(1);
+const SLOW_BODY_MS: f64 = 1000.0;
 
 /// One lock call at the door.
 pub struct Call<'a> {
@@ -59,10 +59,50 @@ impl From<Fault> for End {
     }
 }
 
-pub async fn serve(call: Call<'_>) -> Reply {
+/// What a call asks for, or why its body is refused.
+type Read = Result<Verb, (Problem, Outcome)>;
+
+pub async fn serve(call: Call<'_>, shown: &Shown<'_>) -> Reply {
     fault::strike(At::Worker);
-    call.finish(call.pass(None, None).await)
+    call.finish(call.pass(shown, None, None).await)
 }
+
+/// Goes on with a call whose body was read, in `took` ms; `said` is the caller
+/// as the door knew it.
+async fn go_on(
+    request: Request,
+    context: Context,
+    said: String,
+    body: JsValue,
+    took: f64,
+) -> Reply {
+    let url = request.url();
+    let (Some(config), Some(caller)) = (Config::known(), Caller::from_query(&said)) else {
+        return Fault::because("a call that can't be gone on with", said).into();
+    };
+    let route = route::route(&config.hosts, &Target::of_url(&url), "POST");
+    let Ok(Route::Lock { source, verb }) = route else {
+        return Fault::because("a call that has another route now", said).into();
+    };
+    let call = Call {
+        config: &config,
+        context: &context,
+        request: &request,
+        id: caller.request,
+        source,
+        verb,
+    };
+    let end = match call.read(door::body_of(body), caller.key) {
+        Ok(verb) if took < SLOW_BODY_MS => Ok(call.send(&LockCall { caller, verb }, None)),
+        read => {
+            let shown = js::shown(&request);
+            call.pass(&Shown::of(&shown), Some(read), None).await
+        }
+    };
+    call.finish(end)
+}
+
+type GoOn = Closure<dyn Fn(Request, Context, String, JsValue, f64) -> Result<JsValue, JsValue>>;
 
 /// Goes on with a call whose object gave no plain answer: `status` is one of
 /// `object.rs`, or 0 where it gave none at all.
@@ -88,6 +128,7 @@ async fn settle(pending: PendingCall, status: u16, said: String) -> Reply {
             _ => route::Verb::Renew(""),
         },
     };
+    let shown = js::shown(&request);
     let end = match status {
         DEAD_KEY => {
             forward::remember_dead(caller.key);
@@ -95,7 +136,10 @@ async fn settle(pending: PendingCall, status: u16, said: String) -> Reply {
         }
         STALE_POLICY if pending.decisions() < MOST_DECISIONS => {
             match policy::learn(&source, &said) {
-                Ok(()) => call.pass(Some(verb), Some(&pending)).await,
+                Ok(()) => {
+                    let shown = Shown::of(&shown);
+                    call.pass(&shown, Some(Ok(verb)), Some(&pending)).await
+                }
                 Err(fault) => Err(fault.into()),
             }
         }
@@ -104,13 +148,18 @@ async fn settle(pending: PendingCall, status: u16, said: String) -> Reply {
     call.finish(end)
 }
 
-type Settle = Closure<dyn Fn(PendingCall, u16, String) -> Promise>;
+type Settle = Closure<dyn Fn(PendingCall, u16, String) -> Result<JsValue, JsValue>>;
 
 thread_local! {
-    /// One for the isolate: a closure for each call would leak with it.
+    // One of each for the isolate: a closure for each call would leak with it.
     static SETTLE: Settle = Closure::own_assert_unwind_safe(|pending: PendingCall, status, said| {
-        let id = pending.id().parse().unwrap_or(RequestId(0));
+        let call = LockCall::from_url(&format!("{}&wait=0&waited=0", pending.url()));
+        let id = call.map_or(RequestId(0), |call| call.caller.request);
         answered(id, settle(pending, status, said))
+    });
+    static GO_ON: GoOn = Closure::own_assert_unwind_safe(|request, context, said: String, body, took| {
+        let id = Caller::from_query(&said).map_or(RequestId(0), |caller| caller.request);
+        answered(id, go_on(request, context, said, body, took))
     });
 }
 
@@ -145,15 +194,17 @@ impl Call<'_> {
         }
     }
 
-    /// Passes the checks and sends the call off. `read` is what it asks for where
-    /// that was read before, `pending` the call that goes on.
+    /// Passes the checks and sends the call off, or has its body read first.
+    /// `read` is what the body came to where it was read before, `pending` the
+    /// call that goes on.
     async fn pass(
         &self,
-        mut read: Option<Verb>,
+        shown: &Shown<'_>,
+        mut read: Option<Read>,
         pending: Option<&PendingCall>,
     ) -> Result<Reply, End> {
         for _ in 0..MOST_DECISIONS {
-            let (carrier, key) = self.shown()?;
+            let (carrier, key) = self.let_in(shown)?;
             let known = policy::of(self.source);
             if let Some(known) = &known
                 && let Err(refusal) = self.check(carrier, known).await
@@ -166,28 +217,26 @@ impl Call<'_> {
                 continue;
             }
             let caller = self.caller(carrier, key, known.as_ref());
-            if read.is_none() {
-                let started = js::now();
-                match self.read(key).await {
-                    Ok(verb) => read = Some(verb),
-                    Err((problem, outcome)) => {
-                        self.refuse_body(caller, problem, outcome).await?;
-                        continue;
-                    }
+            if read.is_none() && shown.declares_nothing() {
+                read = Some(self.understand(&[], key));
+            }
+            match &read {
+                None => return Ok(self.have_body_read(&caller)),
+                Some(Ok(verb)) => {
+                    let verb = verb.clone();
+                    return Ok(self.send(&LockCall { caller, verb }, pending));
                 }
-                if js::now().since(started) >= SLOW_BODY {
-                    continue;
+                Some(Err((problem, outcome))) => {
+                    self.refuse_body(caller, problem.clone(), *outcome).await?;
                 }
             }
-            let Some(verb) = read.take() else { continue };
-            return Ok(self.send(&LockCall { caller, verb }, pending));
         }
         Err(Fault::because("a policy changed too often", self.source).into())
     }
 
     /// Who calls, by the key that is shown.
-    fn shown(&self) -> Result<(Carrier, KeyId), End> {
-        let shown = door::access_key(self.config, self.request, self.source);
+    fn let_in(&self, shown: &Shown) -> Result<(Carrier, KeyId), End> {
+        let shown = shown.access_key(self.config, self.source);
         let (carrier, key) = shown.map_err(|problem| match problem.kind {
             Kind::Unauthorized => End::Refused(Refusal::unauthorized(problem), None),
             // Keys can't be checked at all.
@@ -199,6 +248,22 @@ impl Call<'_> {
         // Only for a source that is there was a key ever signed.
         log::is_present(self.source);
         Ok((carrier, key))
+    }
+
+    /// Until the body is there, nothing of Rust stands.
+    fn have_body_read(&self, caller: &Caller) -> Reply {
+        GO_ON.with(|go_on| {
+            let go_on = go_on.as_ref().unchecked_ref();
+            let caller = caller.to_query();
+            let (request, context) = (self.request, self.context);
+            Reply::Promised(js::read_then(
+                request,
+                MOST_BODY_BYTES,
+                context,
+                &caller,
+                go_on,
+            ))
+        })
     }
 
     fn send(&self, call: &LockCall, pending: Option<&PendingCall>) -> Reply {
@@ -269,40 +334,42 @@ impl Call<'_> {
         }
     }
 
-    /// Reads what the call asks for.
-    async fn read(&self, key: KeyId) -> Result<Verb, (Problem, Outcome)> {
-        let body = door::read_body(self.request)
-            .await
-            .map_err(|problem| match problem.kind {
-                Kind::PayloadTooLarge => (problem, Outcome::PayloadTooLarge),
-                _ => (problem, Outcome::InvalidRequest),
-            })?;
+    /// What a body that was read, or wasn't, comes to.
+    fn read(&self, body: Result<Vec<u8>, Problem>, key: KeyId) -> Read {
+        match body {
+            Ok(body) => self.understand(&body, key),
+            Err(problem) => {
+                let outcome = match problem.kind {
+                    Kind::PayloadTooLarge => Outcome::PayloadTooLarge,
+                    _ => Outcome::InvalidRequest,
+                };
+                Err((problem, outcome))
+            }
+        }
+    }
+
+    /// What the call asks for.
+    fn understand(&self, body: &[u8], key: KeyId) -> Read {
         let invalid = |error| (Problem::from(error), Outcome::InvalidRequest);
         match self.verb {
             route::Verb::Renew(slot) => Ok(Verb::Renew {
                 slot: slot.parse().ok(),
             }),
             route::Verb::Release(slot) => Ok(Verb::Release {
-                report: Report::parse(&body, js::now()).map_err(invalid)?,
+                report: Report::parse(body, js::now()).map_err(invalid)?,
                 slot: slot.parse().ok(),
             }),
-            route::Verb::Acquire => self.acquire(&body, key).map_err(invalid),
+            route::Verb::Acquire => self.acquire(body, key).map_err(invalid),
         }
     }
 
-    fn acquire(&self, body: &[u8], key: KeyId) -> Result<Verb, crate::fields::FieldError> {
-        let queue_timeout = door::header(self.request, QUEUE_TIMEOUT_HEADER);
-        let no_queue = door::header(self.request, NO_QUEUE_HEADER);
-        let idempotency_key = door::header(self.request, IDEMPOTENCY_HEADER);
-        let headers = AcquireHeaders {
-            queue_timeout: queue_timeout.as_deref(),
-            no_queue: no_queue.as_deref(),
-            idempotency_key: idempotency_key.as_deref(),
-        };
-        let wanted = request::acquire(body, headers, key)?;
+    fn acquire(&self, body: &[u8], key: KeyId) -> Result<Verb, FieldError> {
+        let aside = js::aside(self.request, self.config.address_is_peer);
+        let aside = Aside::of(&aside, self.config);
+        let wanted = request::acquire(body, aside.headers, key)?;
         Ok(Verb::Acquire {
             attempt: wanted.attempt.unwrap_or_else(|| self.id.into()),
-            ip: door::address_text(self.config, self.request),
+            ip: aside.ip,
             wait: wanted.wait,
             waited: Span::ZERO,
         })

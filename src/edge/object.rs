@@ -14,7 +14,7 @@ use web_sys::{AbortSignal, Request};
 use worker::Env;
 
 use super::fault::{self, At};
-use super::js::{self, Namespace, ObjectContext, Together};
+use super::js::{self, Namespace, ObjectContext};
 use super::turn::{Object, Source};
 use super::{Fault, operate, policy};
 use crate::governor::command::{Acquire, Answer, Command, Outcome, Reply, TurnedAway};
@@ -43,14 +43,15 @@ pub const ABSENT: u16 = 596;
 /// When the alarm is tried again after it failed.
 const ALARM_RETRY: Span = Span::from_seconds(1);
 
-type Serve = Closure<dyn Fn(Request) -> Result<JsValue, JsValue>>;
-
 #[wasm_bindgen(js_name = Source)]
 pub struct SourceObject {
     object: Rc<Object>,
-    together: Together,
-    /// What `together` calls; it lives as long.
-    _serve: Serve,
+}
+
+/// What the URL of each lock call begins with: `entry.js` asks.
+#[wasm_bindgen(js_name = lockBase)]
+pub fn lock_base() -> String {
+    LockCall::BASE.to_owned()
 }
 
 /// A turn that a panic cuts off leaves no memory behind (`turn.rs`).
@@ -69,7 +70,6 @@ impl SourceObject {
         let directory = directory
             .is_object()
             .then(|| directory.unchecked_into::<Namespace>());
-        let storage = context.storage();
         let setting = js::property(env.as_ref(), "LOG_SHARE").as_string();
         let line_share = line::share(setting.as_deref());
         let object = Rc::new(Object::new(context, directory, line_share));
@@ -80,23 +80,17 @@ impl SourceObject {
             }
         });
         object.waiting.timer().on_ring(ring);
-        let server = Rc::clone(&object);
-        let serve: Serve =
-            Closure::own_assert_unwind_safe(move |request: Request| serve_lock(&server, &request));
-        let together = Together::new(&storage, serve.as_ref().unchecked_ref());
-        Self {
-            object,
-            together,
-            _serve: serve,
-        }
+        Self { object }
     }
 
-    /// A response, or a promise of one.
+    /// Answers a lock call: at once, or with a promise where it waits.
+    pub fn lock(&self, url: &str, request: Request) -> Result<JsValue, JsValue> {
+        serve_lock(&self.object, url, &request)
+    }
+
+    /// Answers any other call: a response, or a promise of one.
     pub fn fetch(&self, request: Request) -> Result<JsValue, JsValue> {
         let url = request.url();
-        if LockCall::is_one(&url) {
-            return self.together.arrive(&request);
-        }
         if let Some(call) = ControlCall::from_url(&url) {
             let object = Rc::clone(&self.object);
             return Ok(js::promise(serve_control(object, request, call)).into());
@@ -117,9 +111,8 @@ impl SourceObject {
     }
 }
 
-/// Answers a lock call: at once, or with a promise where it waits.
-fn serve_lock(object: &Rc<Object>, request: &Request) -> Result<JsValue, JsValue> {
-    let Some(call) = LockCall::from_url(&request.url()) else {
+fn serve_lock(object: &Rc<Object>, url: &str, request: &Request) -> Result<JsValue, JsValue> {
+    let Some(call) = LockCall::from_url(url) else {
         return js::respond(&Problem::not_found().into_answer(), RequestId(0)).map(JsValue::from);
     };
     let id = call.caller.request;

@@ -10,12 +10,14 @@ mod load;
 mod logs;
 pub mod row;
 
+use std::cell::RefCell;
+
 use js_sys::{Array, JsString};
 use wasm_bindgen::JsValue;
 
 use super::Fault;
 use super::fault::{self, At};
-use super::js::{Sql, Storage};
+use super::js::{self, Sql, Storage};
 use crate::access::families::Family;
 use crate::governor::command::{Attempt, Effect};
 use crate::governor::ids::{KeyId, RequestId, Version};
@@ -24,7 +26,7 @@ use crate::governor::time::Millis;
 use crate::json::Json;
 use layout::{CREATE, LAYOUT};
 pub use logs::Page;
-use row::{moment, number, optional, row};
+use row::{Bindings, number};
 
 /// Entries of the audit log that are kept.
 const AUDIT_KEEP: u32 = 1000;
@@ -69,12 +71,18 @@ pub struct Audited {
 pub struct Store {
     storage: Storage,
     sql: Sql,
+    /// The statements that were run; there are a dozen.
+    statements: RefCell<Vec<(&'static str, JsString)>>,
 }
 
 impl Store {
     pub fn new(storage: Storage) -> Self {
         let sql = storage.sql();
-        Self { storage, sql }
+        Self {
+            storage,
+            sql,
+            statements: RefCell::default(),
+        }
     }
 
     /// Writes all or nothing.
@@ -122,40 +130,38 @@ impl Store {
         match write {
             Write::Create => CREATE
                 .iter()
-                .try_for_each(|statement| self.run(statement, &Array::new())),
+                .try_for_each(|statement| self.run(statement, Bindings::new())),
             Write::Source { header, settings } => self.run(
                 "INSERT INTO source VALUES (1, ?, ?, ?, ?, ?, ?, NULL, NULL)
                  ON CONFLICT (id) DO UPDATE SET version = excluded.version,
                  updated_at = excluded.updated_at, settings = excluded.settings",
-                &row([
-                    LAYOUT.into(),
-                    header.name.as_str().into(),
-                    header.version.to_string().into(),
-                    moment(header.created_at),
-                    moment(header.updated_at),
-                    settings.to_json().to_string().into(),
-                ]),
+                Bindings::new()
+                    .number(LAYOUT)
+                    .text(&header.name)
+                    .id(header.version)
+                    .moment(header.created_at)
+                    .moment(header.updated_at)
+                    .text(&settings.to_json().to_string()),
             ),
             Write::Family { key, family } => self.run(
                 "INSERT OR REPLACE INTO families VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                &row([
-                    key.to_string().into(),
-                    optional(family.name.as_deref(), JsValue::from_str),
-                    moment(family.created_at),
-                    number(family.ttl.ms()).into(),
-                    number(family.refresh_ttl.ms()).into(),
-                    moment(family.expires_at),
-                    family.current.to_string().into(),
-                    moment(family.refresh_expires_at),
-                    optional(family.retired, |(digest, _)| digest.to_string().into()),
-                    optional(family.retired, |(_, at)| moment(at)),
-                    optional(family.revoked_at, moment),
-                ]),
+                Bindings::new()
+                    .id(key)
+                    .optional(family.name.as_deref(), Bindings::text)
+                    .moment(family.created_at)
+                    .number(family.ttl.ms())
+                    .number(family.refresh_ttl.ms())
+                    .moment(family.expires_at)
+                    .id(family.current)
+                    .moment(family.refresh_expires_at)
+                    .optional(family.retired, |row, (digest, _)| row.id(digest))
+                    .optional(family.retired, |row, (_, at)| row.moment(at))
+                    .optional(family.revoked_at, Bindings::moment),
             ),
             Write::Audit(audited) => self.audit(audited),
             Write::ForgetFamily(key) => self.run(
                 "DELETE FROM families WHERE key = ?",
-                &row([key.to_string().into()]),
+                Bindings::new().id(key),
             ),
             Write::Effect(effect) => self.write_effect(effect),
         }
@@ -165,27 +171,27 @@ impl Store {
         match effect {
             Effect::Record(attempt) => self.record(attempt),
             Effect::Extend {
-                row: at,
+                row,
                 lease_deadline,
             } => self.run(
                 "UPDATE attempts SET lease_deadline = ? WHERE row = ?",
-                &row([moment(*lease_deadline), (*at).into()]),
+                Bindings::new().moment(*lease_deadline).number(*row),
             ),
-            Effect::End { row: at } => self.run(
+            Effect::End { row } => self.run(
                 "UPDATE attempts SET secret = NULL WHERE row = ?",
-                &row([(*at).into()]),
+                Bindings::new().number(*row),
             ),
             Effect::Discard { rows } => self.run(
                 "DELETE FROM attempts WHERE row >= ? AND row < ?",
-                &row([rows.start.into(), rows.end.into()]),
+                Bindings::new().number(rows.start).number(rows.end),
             ),
             Effect::Learned { text } => self.run(
                 "UPDATE source SET learned = ? WHERE id = 1",
-                &row([text.as_str().into()]),
+                Bindings::new().text(text),
             ),
             Effect::Cooldown { until } => self.run(
                 "UPDATE source SET cooldown_until = ?",
-                &row([optional(*until, moment)]),
+                Bindings::new().optional(*until, Bindings::moment),
             ),
             Effect::Answer { .. } => Ok(()),
         }
@@ -196,22 +202,23 @@ impl Store {
         self.run(
             "INSERT OR REPLACE INTO attempts
              VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            &row([
-                attempt.row.into(),
-                number(attempt.reference.0).into(),
-                moment(attempt.at),
-                attempt.request.to_string().into(),
-                optional(attempt.key, |key| key.to_string().into()),
-                optional(attempt.ip.as_deref(), JsValue::from_str),
-                attempt.outcome.status().into(),
-                attempt.outcome.word().into(),
-                optional(attempt.outcome.omitted(), JsValue::from),
-                number(attempt.queued.ms()).into(),
-                optional(slot, |slot| format!("{:032x}", slot.secret.0).into()),
-                optional(slot, |slot| slot.attempt.to_string().into()),
-                optional(slot, |slot| moment(slot.lease_deadline)),
-                optional(slot, |slot| moment(slot.request_deadline)),
-            ]),
+            Bindings::new()
+                .number(attempt.row)
+                .number(attempt.reference.0)
+                .moment(attempt.at)
+                .id(attempt.request)
+                .optional(attempt.key, Bindings::id)
+                .optional(attempt.ip.as_deref(), Bindings::text)
+                .number(attempt.outcome.status())
+                .text(attempt.outcome.word())
+                .optional(attempt.outcome.omitted(), Bindings::number)
+                .number(attempt.queued.ms())
+                .optional(slot, |row, slot| {
+                    row.id(format_args!("{:032x}", slot.secret.0))
+                })
+                .optional(slot, |row, slot| row.id(slot.attempt))
+                .optional(slot, |row, slot| row.moment(slot.lease_deadline))
+                .optional(slot, |row, slot| row.moment(slot.request_deadline)),
         )
     }
 
@@ -219,22 +226,35 @@ impl Store {
     fn audit(&self, audited: &Audited) -> Result<(), JsValue> {
         self.run(
             "INSERT INTO audit (at, request, action, detail, ip) VALUES (?, ?, ?, ?, ?)",
-            &row([
-                moment(audited.at),
-                audited.request.to_string().into(),
-                audited.action.into(),
-                audited.detail.to_string().into(),
-                optional(audited.ip.as_deref(), JsValue::from_str),
-            ]),
+            Bindings::new()
+                .moment(audited.at)
+                .id(audited.request)
+                .text(audited.action)
+                .text(&audited.detail.to_string())
+                .optional(audited.ip.as_deref(), Bindings::text),
         )?;
         self.run(
             "DELETE FROM audit WHERE ordinal <= (SELECT MAX(ordinal) FROM audit) - ?",
-            &row([AUDIT_KEEP.into()]),
+            Bindings::new().number(AUDIT_KEEP),
         )
     }
 
-    fn run(&self, query: &str, bindings: &Array) -> Result<(), JsValue> {
-        self.sql.exec(&JsString::from(query), bindings).map(|_| ())
+    fn run(&self, statement: &'static str, bindings: Bindings) -> Result<(), JsValue> {
+        js::run(&self.sql, &self.known(statement), &bindings.into_json())
+    }
+
+    /// The text of a statement as the runtime has it: taken over once.
+    fn known(&self, statement: &'static str) -> JsString {
+        let mut known = self.statements.borrow_mut();
+        let found = known
+            .iter()
+            .find(|(text, _)| std::ptr::eq(*text, statement));
+        if let Some((_, known)) = found {
+            return known.clone();
+        }
+        let text = JsString::from(statement);
+        known.push((statement, text.clone()));
+        text
     }
 
     fn rows(&self, query: &str, bindings: &Array) -> Result<Array, Fault> {

@@ -11,28 +11,29 @@ export class Together {
   #serve;
   #gathered = [];
 
-  /** `serve` takes a request and returns a response, or a promise of one. */
+  /** `serve` takes what `arrive` took, and returns a response, or a promise of one. */
   constructor(storage, serve) {
     this.#storage = storage;
     this.#serve = serve;
   }
 
-  arrive(request) {
-    const turn = () => this.#turn();
-    // Storage that fails fails in the turn, call by call.
-    if (this.#gathered.length === 0) this.#storage.sync().then(turn, turn);
-    return new Promise((resolve, reject) => this.#gathered.push({ request, resolve, reject }));
+  arrive(url, request) {
+    return new Promise((resolve, reject) => {
+      const count = this.#gathered.push({ url, request, resolve, reject });
+      // Storage that fails fails in the turn, call by call.
+      if (count === 1) this.#storage.sync().then(this.#turn, this.#turn);
+    });
   }
 
-  #turn() {
+  #turn = () => {
     const together = this.#gathered;
     this.#gathered = [];
-    for (const { request, resolve, reject } of together) {
+    for (const { url, request, resolve, reject } of together) {
       try {
-        resolve(this.#serve(request));
+        resolve(this.#serve(url, request));
       } catch (error) {
         reject(error);
       }
     }
-  }
+  };
 }

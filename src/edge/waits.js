@@ -51,52 +51,55 @@ async function callObject(call, settle) {
   return settle(call, 0, "an object kept failing");
 }
 
-/** What an object says to its Worker is read within the same deadline. */
-async function withText(response) {
-  return { response, said: await response.text() };
-}
-
 /** One call with a deadline. An overloaded object is left alone; other failures are worth another try. */
-async function once(call, url, deadline) {
-  let timer;
-  const late = new Promise((resolve) => {
-    timer = setTimeout(resolve, deadline, { isFinal: true, why: "an object did not answer" });
+function once(call, url, deadline) {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, deadline, { isFinal: true, why: "an object did not answer" });
+    const done = (answer) => {
+      clearTimeout(timer);
+      resolve(answer);
+    };
+    const failed = (error) => {
+      console.error(`a call to an object failed: ${error}`);
+      done({ isFinal: error?.overloaded === true, why: "an object is overloaded" });
+    };
+    const answered = (response) => {
+      if (response.status < INTERNAL) done({ response });
+      // What an object says to its Worker is read within the same deadline.
+      else response.text().then((said) => done({ response, said }), failed);
+    };
+    try {
+      // A new stub for each call: one that has failed stays broken.
+      call.namespace.getByName(call.source).fetch(url).then(answered, failed);
+    } catch (error) {
+      failed(error);
+    }
   });
-  try {
-    // A new stub for each call: one that has failed stays broken.
-    const fetched = call.namespace.getByName(call.source).fetch(url);
-    const read = fetched.then((response) => (response.status < INTERNAL ? { response } : withText(response)));
-    return await Promise.race([read, late]);
-  } catch (error) {
-    console.error(`a call to an object failed: ${error}`);
-    return { isFinal: error?.overloaded === true, why: "an object is overloaded" };
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 /**
- * The answer where the wasm is gone: after a panic in a build that can't unwind it is made anew, and `settle` is of the
- * one before. The same words as `Problem::unavailable`, since nothing of Rust can be asked for them.
+ * The answer where the wasm is gone: after a panic in a build that can't unwind it is made anew, and what would have
+ * gone on is of the one before. The same words as `Problem::unavailable`, since nothing of Rust can be asked for them.
  */
-function unsettled(error, id) {
-  console.error(`a call can't be settled: ${error}`);
+export function unavailable(error) {
+  console.error(`a call can't be gone on with: ${error}`);
+  const id = crypto.randomUUID().replaceAll("-", "");
   const headers = { "Cache-Control": "no-store", "Retry-After": "1", "x-swarmvia-request-id": id };
   const problem = { error: "unavailable", message: "The source could not answer; try again after Retry-After." };
   return Response.json(problem, { status: 503, headers });
 }
 
-/** Begins a call; `request`, `context` and `id` are for `settle`. */
-export function begin(namespace, source, url, wait, request, context, id, settle) {
-  const call = { namespace, source, url, wait, request, context, id, started: Date.now(), carried: false, decisions: 0 };
-  return callObject(call, settle).catch((error) => unsettled(error, id));
+/** Begins a call; `request` and `context` are for `settle`. */
+export function begin(namespace, source, url, wait, request, context, settle) {
+  const call = { namespace, source, url, wait, request, context, started: Date.now(), carried: false, decisions: 0 };
+  return callObject(call, settle).catch(unavailable);
 }
 
 /** Goes on with a call that was decided anew. */
 export function goOn(call, url, settle) {
   call.url = url;
   call.decisions += 1;
-  return callObject(call, settle).catch((error) => unsettled(error, call.id));
+  return callObject(call, settle).catch(unavailable);
 }
 
 /** Holds an answer back. */
@@ -136,12 +139,13 @@ export async function readRequest(request, most) {
   return request.arrayBuffer().then((bytes) => new Uint8Array(bytes), () => "broken");
 }
 
-/** Reads the body of someone who has shown nothing yet, and only then hands the call on. */
-export async function readThen(request, most, source, id, settle) {
+/** Reads a body, and only then hands the call on. */
+export async function readThen(request, most, known, said, goOn) {
+  const began = Date.now();
   const read = await readRequest(request, most);
   try {
-    return await settle(request, source, id, read);
+    return await goOn(request, known, said, read, Date.now() - began);
   } catch (error) {
-    return unsettled(error, id);
+    return unavailable(error);
   }
 }

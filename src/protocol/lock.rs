@@ -55,7 +55,31 @@ pub struct Refused {
     pub ip: Option<Box<str>>,
 }
 
+impl Caller {
+    /// Who calls, as the pairs of a URL.
+    pub fn to_query(&self) -> String {
+        Url::query().put_caller(self).0
+    }
+
+    /// `None` if it says nothing of a caller.
+    pub fn from_query(query: &str) -> Option<Self> {
+        caller(&Query::pairs(query))
+    }
+}
+
+fn caller(query: &Query) -> Option<Caller> {
+    Some(Caller {
+        request: query.parse("request")?,
+        key: query.parse("key")?,
+        carrier: carrier(query.text("carrier")?)?,
+        policy: query.parse("policy"),
+    })
+}
+
 impl LockCall {
+    /// What each URL of a lock call begins with.
+    pub const BASE: &str = BASE;
+
     pub fn to_url(&self) -> String {
         let (wait, waited) = self.times();
         format!(
@@ -83,12 +107,7 @@ impl LockCall {
             Verb::Release { .. } => "release",
             Verb::Check { .. } => "check",
         };
-        let caller = &self.caller;
-        let url = Url::new(BASE, path)
-            .put("request", &caller.request)
-            .put("key", &caller.key)
-            .put("carrier", &carrier_word(caller.carrier))
-            .put_some("policy", caller.policy.as_ref());
+        let url = Url::new(BASE, path).put_caller(&self.caller);
         let url = match &self.verb {
             Verb::Acquire { attempt, ip, .. } => {
                 url.put("attempt", attempt).put_some("ip", ip.as_ref())
@@ -109,20 +128,10 @@ impl LockCall {
         url.0
     }
 
-    /// Whether the URL is meant as a lock call.
-    pub fn is_one(url: &str) -> bool {
-        url.starts_with(BASE)
-    }
-
     /// `None` if the URL is no lock call.
     pub fn from_url(url: &str) -> Option<Self> {
         let (verb, query) = Query::of(url, BASE)?;
-        let caller = Caller {
-            request: query.parse("request")?,
-            key: query.parse("key")?,
-            carrier: carrier(query.text("carrier")?)?,
-            policy: query.parse("policy"),
-        };
+        let caller = caller(&query)?;
         let verb = match verb {
             "acquire" => Verb::Acquire {
                 attempt: query.parse("attempt")?,
@@ -157,6 +166,13 @@ impl LockCall {
 }
 
 impl Url {
+    fn put_caller(self, caller: &Caller) -> Self {
+        self.put("request", &caller.request)
+            .put("key", &caller.key)
+            .put("carrier", &carrier_word(caller.carrier))
+            .put_some("policy", caller.policy.as_ref())
+    }
+
     /// The nine numbers; those that are unknown are absent.
     fn put_rate(self, rate: &Rate) -> Self {
         let ms = |span: Option<Span>| span.map(Span::ms);

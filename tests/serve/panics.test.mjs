@@ -125,13 +125,20 @@ on(UNWIND, "a control call that panics is tried again where it may be repeated, 
   await server.grant(source);
 });
 
-on(ABORT, "a panic in the Worker is the runtime's 500 (this build can't do better), and the next call is well", async (server, fault) => {
-  const source = await server.createSource("one");
-  await fault("worker");
-  // It isn't JSON, so the helper can't read it.
-  await assert.rejects(server.acquire(source), SyntaxError);
-  await server.grant(source);
-});
+for (const at of ["worker", "settle"]) {
+  on(ABORT, `a panic in the Worker (${at}) is 503, and the next call is well`, async (server, fault) => {
+    const source = await server.createSource("one");
+    await fault(at);
+    // What settles a call whose key is dead.
+    const dead = await server.createSource("two");
+    await server.admin("DELETE", `/pools/two/keys/${dead.keyId}`);
+    const answer = await server.acquire(at === "settle" ? dead : source);
+    assert.deepEqual([answer.status, answer.body.error], [503, "unavailable"]);
+    assert.match(answer.headers["x-swarmvia-request-id"], /^[0-9a-f]{32}$/);
+    assert.ok(Number(answer.headers["retry-after"]) >= 1);
+    await server.grant(source);
+  });
+}
 
 on(ABORT, "a panic in an object's turn isn't noticed by its caller: the wasm is made anew, and the Worker calls again", async (server, fault) => {
   const source = await server.createSource("one", { concurrency: { limit: 2 } });

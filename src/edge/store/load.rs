@@ -6,7 +6,7 @@ use js_sys::Array;
 use wasm_bindgen::JsValue;
 
 use super::layout::{LAYOUT, migration};
-use super::row::{Row, moment, row};
+use super::row::{Bindings, Row, moment, row};
 use super::{Header, Store};
 use crate::access::families::Families;
 use crate::access::policy::Loopback;
@@ -75,7 +75,7 @@ impl Store {
         };
         let mut migrate = || {
             let mut statements = migration.iter();
-            statements.try_for_each(|statement| self.run(statement, &Array::new()))
+            statements.try_for_each(|statement| self.run(statement, Bindings::new()))
         };
         self.storage
             .transaction(&mut migrate)

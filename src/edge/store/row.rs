@@ -1,5 +1,7 @@
 //! Values on their way into rows and out of them. Nothing here writes.
 
+use std::fmt::{Display, Write as _};
+
 use js_sys::Array;
 use wasm_bindgen::JsValue;
 
@@ -10,10 +12,7 @@ use crate::fields::whole;
 use crate::governor::ids::{KeyId, Ref, SlotSecret};
 use crate::governor::slots::Slot;
 use crate::governor::time::{Millis, Span};
-
-pub fn optional<T>(value: Option<T>, write: impl FnOnce(T) -> JsValue) -> JsValue {
-    value.map_or(JsValue::NULL, write)
-}
+use crate::json::write_text;
 
 pub fn row<const N: usize>(values: [JsValue; N]) -> Array {
     values.into_iter().collect()
@@ -27,6 +26,60 @@ pub fn number(value: u64) -> f64 {
 
 pub fn moment(at: Millis) -> JsValue {
     number(at.epoch_ms()).into()
+}
+
+/// The values of a statement as a list in JSON: one text is taken over by the
+/// runtime, where each value by itself would cost as much.
+pub struct Bindings(String);
+
+impl Bindings {
+    pub fn new() -> Self {
+        let mut text = String::with_capacity(320);
+        text.push('[');
+        Self(text)
+    }
+
+    pub fn number(mut self, value: impl Into<u64>) -> Self {
+        self.0.push_str(&value.into().to_string());
+        self.next()
+    }
+
+    pub fn moment(self, at: Millis) -> Self {
+        self.number(at.epoch_ms())
+    }
+
+    pub fn text(mut self, value: &str) -> Self {
+        write_text(value, &mut self.0);
+        self.next()
+    }
+
+    /// An id, as the text that it is shown as: nothing in it needs an escape.
+    pub fn id(mut self, id: impl Display) -> Self {
+        // Writing to a String can't fail.
+        let _ = write!(self.0, "\"{id}\"");
+        self.next()
+    }
+
+    pub fn optional<T>(mut self, value: Option<T>, put: impl FnOnce(Self, T) -> Self) -> Self {
+        let Some(value) = value else {
+            self.0.push_str("null");
+            return self.next();
+        };
+        put(self, value)
+    }
+
+    fn next(mut self) -> Self {
+        self.0.push(',');
+        self
+    }
+
+    pub fn into_json(mut self) -> String {
+        if self.0.ends_with(',') {
+            self.0.pop();
+        }
+        self.0.push(']');
+        self.0
+    }
 }
 
 /// One row as it was read.

@@ -1,0 +1,31 @@
+// What crosses the border between Rust and the runtime on the way of a lock call, each in one go: every crossing, and
+// every text that is taken over in it, costs as much as hundreds of steps of Rust. Nothing here decides.
+
+/** A line for each value: "=" and the value; empty: it isn't there. No header's value can hold a line break. */
+const line = (value) => (value === null || value === undefined ? "\n" : `=${value}\n`);
+
+/** What a call shows, by lines: method, URL, declared length, key header, authorization. See `Shown` in door.rs. */
+export function shown(request) {
+  const { headers } = request;
+  const key = headers.get("X-Swarmvia-Key");
+  const authorization = key === null ? headers.get("Authorization") : null;
+  return `${request.method}\n${request.url}\n${line(headers.get("Content-Length"))}${line(key)}${line(authorization)}`;
+}
+
+/** What an acquire says beside its body, by lines; see `Aside` in door.rs. `isPeer`: nobody in front tells its address. */
+export function aside(request, isPeer) {
+  const { headers } = request;
+  const address = isPeer ? request.cf?.clientIp : headers.get("CF-Connecting-IP");
+  const [timeout, noQueue, attempt] = ["X-Swarmvia-Queue-Timeout-Ms", "X-Swarmvia-No-Queue", "Idempotency-Key"].map((name) => headers.get(name));
+  return line(address) + line(timeout) + line(noQueue) + line(attempt);
+}
+
+/** `init`: the ResponseInit as JSON. */
+export function respond(body, init) {
+  return new Response(body, JSON.parse(init));
+}
+
+/** Runs a statement; `bindings`: a list as JSON. */
+export function run(sql, statement, bindings) {
+  sql.exec(statement, ...JSON.parse(bindings));
+}

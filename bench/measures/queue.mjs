@@ -32,32 +32,42 @@ export const handOff = {
   },
 };
 
-const JOB = { ms: 50, limit: 2, waiters: 20 };
+const JOB = { ms: 50, limit: 2, callers: 20 };
+/** From the first grant on, before anything counts: until all are in the queue. */
+const RAMP_MS = 500;
 
 export const utilisation = {
   name: "utilisation",
-  title: `utilisation: ${JOB.waiters} callers with a job of ${JOB.ms} ms each, limit ${JOB.limit}`,
+  title: `utilisation: ${JOB.callers} callers with one job of ${JOB.ms} ms after the other, limit ${JOB.limit}`,
   needs: ["locks"],
-  async run({ server, unique }) {
+  async run({ server, seconds, unique }) {
     const source = await server.source(unique("jobs"), { limit: JOB.limit });
-    const lines = await openLines(server.port, JOB.waiters);
-    let busy = 0;
-    const began = performance.now();
+    const lines = await openLines(server.port, JOB.callers);
+    const jobs = [];
+    let until = Infinity;
     await Promise.all(
       lines.map(async (line) => {
-        const { id } = await acquire(line, source);
-        const from = performance.now();
-        await sleep(JOB.ms);
-        // What the job really took: a timer is late by a little, and that isn't idle time.
-        busy += performance.now() - from;
-        await release(line, source, id);
+        while (performance.now() < until) {
+          const { id } = await acquire(line, source);
+          const from = performance.now();
+          if (jobs.length === 0) until = from + RAMP_MS + seconds * 1000;
+          const job = { from, to: Infinity };
+          jobs.push(job);
+          await sleep(JOB.ms);
+          // What the job really took: a timer is late by a little, and that isn't idle time.
+          job.to = performance.now();
+          await release(line, source, id);
+        }
       }),
     );
-    const elapsed = performance.now() - began;
     lines.forEach((line) => line.close());
-    return { utilisation: busy / (JOB.limit * elapsed) };
+    return { utilisation: busy(jobs, jobs[0].from + RAMP_MS, until) / (JOB.limit * seconds * 1000) };
   },
 };
+
+/** The milliseconds of all jobs within a span. */
+const busy = (jobs, from, to) =>
+  jobs.reduce((sum, job) => sum + Math.max(0, Math.min(job.to, to) - Math.max(job.from, from)), 0);
 
 const CROWD = 1000;
 

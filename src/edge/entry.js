@@ -5,7 +5,7 @@
 
 import * as wasm from "./index.js";
 import { Together } from "./together.js";
-import { unavailable } from "./waits.js";
+import { AGAIN, unavailable } from "./waits.js";
 
 Error.stackTraceLimit = 100;
 
@@ -41,59 +41,80 @@ export default {
 };
 
 /** Objects of one of Rust's classes, each of the instance of the wasm that lives. */
-function objects(Class) {
-  return class {
-    #context;
-    #env;
-    #object;
-    #instance;
+class Kept {
+  #make;
+  #object;
+  #instance;
 
-    constructor(context, env) {
-      this.#context = context;
-      this.#env = env;
-      this.call(() => {});
-    }
+  constructor(make) {
+    this.#make = make;
+  }
 
-    fetch(request) {
-      return this.call((object) => object.fetch(request));
-    }
+  fetch(request) {
+    return this.call((object) => object.fetch(request));
+  }
 
-    alarm() {
-      return this.call((object) => object.alarm());
-    }
-
-    call(work) {
-      if (state.criticalError) renew();
-      try {
-        if (this.#instance !== state.instanceId) {
-          this.#object = new wasm[Class](this.#context, this.#env);
-          this.#instance = state.instanceId;
-        }
-        return work(this.#object);
-      } catch (error) {
-        note(error);
-        throw error;
+  call(work) {
+    if (state.criticalError) renew();
+    try {
+      if (this.#instance !== state.instanceId) {
+        this.#object = this.#make();
+        this.#instance = state.instanceId;
+        this.forget();
       }
+      return work(this.#object);
+    } catch (error) {
+      note(error);
+      throw error;
     }
-  };
+  }
+
+  /** If there was an instance before, nothing of it goes on. */
+  forget() {}
 }
 
 const LOCK = wasm.lockBase();
 
-export class Source extends objects("Source") {
+export class Source extends Kept {
   #together;
+  /** How each of those who wait is sent back to its Worker. */
+  #waiting = new Set();
 
   constructor(context, env) {
-    super(context, env);
-    this.#together = new Together(context.storage, (url, request) => this.call((object) => object.lock(url, request)));
+    super(() => new wasm.Source(context, env));
+    this.#together = new Together(context.storage, (url, request) => this.#lock(url, request));
   }
 
   fetch(request) {
     const { url } = request;
     return url.startsWith(LOCK) ? this.#together.arrive(url, request) : super.fetch(request);
   }
+
+  alarm() {
+    return this.call((object) => object.alarm());
+  }
+
+  #lock(url, request) {
+    const answer = this.call((object) => object.lock(url, request));
+    return answer instanceof Promise ? this.#unlessForgotten(answer) : answer;
+  }
+
+  #unlessForgotten(answer) {
+    return new Promise((resolve, reject) => {
+      const again = () => resolve(new Response(null, { status: AGAIN }));
+      this.#waiting.add(again);
+      answer.finally(() => this.#waiting.delete(again)).then(resolve, reject);
+    });
+  }
+
+  forget() {
+    for (const again of this.#waiting) again();
+    this.#waiting.clear();
+  }
 }
 
-export class Directory extends objects("Directory") {
-  alarm = undefined;
+export class Directory extends Kept {
+  constructor(context, env) {
+    super(() => new wasm.Directory(context, env));
+  }
 }

@@ -14,7 +14,7 @@ const FIRST_PAUSE_MS = 20;
 const QUIET_MS = 1_000;
 /** Statuses from here on are between Worker and object (edge/object.rs). This one says: call again. */
 const INTERNAL = 590;
-const AGAIN = 599;
+export const AGAIN = 599;
 
 /**
  * `call` has: `namespace`, `source`, `url` (without the waiting time), `wait` (ms), `started` (ms), `carried`

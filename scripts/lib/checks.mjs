@@ -20,6 +20,7 @@ export const checks = [
   { name: "clippy", run: () => cargo("clippy", "--locked", "--all-targets", "--", "-D", "warnings") },
   { name: "clippy-wasm", run: () => cargo("clippy", "--locked", ...WASM, "--", "-D", "warnings") },
   { name: "unit", run: () => counted(cargoCases, "cargo", ["test", "--locked"]) },
+  { name: "simulation", run: simulation },
   // For wasm, because only there every module is compiled.
   { name: "doc", run: () => cargo("doc", "--locked", "--no-deps", "--document-private-items", ...WASM) },
   { name: "build", run: buildWithinBudget },
@@ -84,6 +85,17 @@ const fuzzCases = (text) => ({
   failed: sum(text, /^fuzz-api: .* (\d+) failed/gm),
   ...(/^fuzz-api: SKIPPED/m.test(text) ? { skipped: "no schemathesis" } : {}),
 });
+
+/**
+ * Millions of steps of the core, which therefore is optimised here; what it stands on is as `unit` has built it.
+ * Overflows are still noticed. Fewer runs are in `unit`.
+ */
+function simulation() {
+  const forOurs = (setting) => ["--config", `profile.dev.package.swarmvia-locks.${setting}`];
+  const optimised = [...forOurs("opt-level=3"), ...forOurs("debug-assertions=false"), ...forOurs("overflow-checks=true")];
+  const tests = ["--test", "simulation", "--test", "model_check"];
+  return counted(cargoCases, "cargo", ["test", "--locked", ...optimised, ...tests, "--", "--nocapture"]);
+}
 
 /** First that the checker notices what it is there for, then a run with choices that are always the same. */
 async function chaos() {

@@ -62,13 +62,13 @@ fn run(seed: u64, steps: u64, trace: bool, coverage: &mut Coverage) {
         world.wind_down();
         world.coverage
     }));
-    match played {
-        Ok(reached) => coverage.add(&reached),
-        Err(_) => panic!(
+    let Ok(reached) = played else {
+        panic!(
             "seed {seed} failed after {step} steps; again, with its trace:\n\
              RUNS=1 SEED={seed} STEPS={steps} cargo test --test simulation -- --nocapture"
-        ),
-    }
+        );
+    };
+    coverage.add(&reached);
 }
 
 fn runs(first: u64, runs: u64, steps: u64) -> Coverage {

@@ -31,5 +31,5 @@ async function introduce(base, token) {
   const key = await demoKey(base, token);
   sayHowToCall(base, key);
   await showOneCycle(base, key);
-  say(`\nThe admin token is in .dev.vars. Serving ${base} until Ctrl-C.`);
+  say(`\nThe admin token is in .dev.vars; with it, ${base}/dashboard shows the same.\nServing ${base} until Ctrl-C.`);
 }

@@ -3,12 +3,14 @@
 //! Everything here exists for wasm32 only and is thin: what can be decided
 //! without the platform is decided in the pure rooms. No borrow of an object's
 //! memory ever crosses an await, and no error detail ever reaches a caller: a
-//! [`Fault`] is logged where it arises and becomes a 503.
+//! [`Fault`] is logged where it arises and becomes a 503. So does a panic, in
+//! builds that unwind.
 
 mod config;
 mod control;
 mod directory;
 mod door;
+mod fault;
 mod forward;
 mod js;
 mod jwks;
@@ -16,17 +18,21 @@ mod lock;
 mod log;
 mod object;
 mod operate;
+mod page;
 mod policy;
 mod store;
 mod turn;
 mod waiting;
 
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
 use std::rc::Rc;
+use std::task::Poll;
 
 use js_sys::Promise;
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
-use wasm_bindgen_futures::future_to_promise;
 use web_sys::{Request, Response};
 use worker::{Env, event};
 
@@ -95,8 +101,8 @@ impl From<Fault> for Reply {
     }
 }
 
-/// A panic is a bug, and can't be answered: at least it says where it was. The
-/// hook of the `worker` crate stays in place, since it has the instance replaced.
+/// A panic is a bug: it says where it was. The hook of the `worker` crate stays
+/// in place, since it has the instance replaced where a build can't unwind.
 #[event(start)]
 fn start() {
     let previous = std::panic::take_hook();
@@ -111,19 +117,52 @@ fn start() {
 #[wasm_bindgen]
 pub fn fetch(request: Request, env: Env, context: Context) -> Promise {
     let id = RequestId(js::random());
-    future_to_promise(async move {
-        let reply = match Config::of(&env) {
+    answered(id, async move {
+        match Config::of(&env) {
             Ok(config) => serve(&config, &context, &request, id).await,
             Err(fault) => fault.into(),
-        };
-        reply.into_js(id)
+        }
     })
+}
+
+/// The answer that `work` comes to: 503 if it panics, in builds that unwind.
+fn answered(id: RequestId, work: impl Future<Output = Reply> + 'static) -> Promise {
+    js::promise(async move {
+        let reply = unwound(work).await;
+        // The hook has logged what panicked, and where.
+        reply.unwrap_or_else(|| Fault.into()).into_js(id)
+    })
+}
+
+/// What `work` comes to; `None`: it panicked.
+async fn unwound<T>(work: impl Future<Output = T>) -> Option<T> {
+    let mut work = pin!(work);
+    poll_fn(|context| {
+        // Whatever it had in hand is dropped, and nothing else of it is seen.
+        let polled = catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context)));
+        polled.map_or(Poll::Ready(None), |polled| polled.map(Some))
+    })
+    .await
 }
 
 async fn serve(config: &Rc<Config>, context: &Context, request: &Request, id: RequestId) -> Reply {
     let url = request.url();
     let method = request.method();
     let target = Target::of_url(&url);
+    #[cfg(feature = "fault-injection")]
+    if target.path == "/fault" {
+        let (status, body) = if fault::arm(target.query) {
+            (200, "{}")
+        } else {
+            (400, "{}")
+        };
+        let (headers, body) = (Vec::new(), body.into());
+        return Reply::Ours(HttpAnswer {
+            status,
+            headers,
+            body,
+        });
+    }
     let route = match route(&config.hosts, &target, &method) {
         Ok(route) => route,
         Err(problem) => return problem.into(),
@@ -153,8 +192,9 @@ async fn serve(config: &Rc<Config>, context: &Context, request: &Request, id: Re
         Route::OpenApi => Reply::Ours(HttpAnswer {
             status: 200,
             headers: Vec::new(),
-            body: include_str!(concat!(env!("OUT_DIR"), "/openapi.json")).into(),
+            body: js::openapi(),
         }),
+        Route::Page(page) => page::serve(config, page, id).await,
         Route::Refresh { source } => control::refresh(request, id, source),
         Route::Control(control) => control::serve(config, request, id, control, target.query).await,
     }

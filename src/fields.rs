@@ -5,8 +5,9 @@
 //! knows what the fields mean.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::fmt;
 
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::governor::time::MAX_SAFE;
@@ -28,10 +29,65 @@ impl FieldError {
     }
 }
 
+/// What a JSON object holds, in order of the names. Of a name that comes
+/// several times, the last value counts.
+#[derive(Default)]
+pub struct Members<'a>(Vec<(String, &'a RawValue)>);
+
+impl<'a> Members<'a> {
+    pub fn get(&self, name: &str) -> Option<&'a RawValue> {
+        let found = self
+            .0
+            .binary_search_by(|(known, _)| known.as_str().cmp(name));
+        self.0.get(found.ok()?).map(|(_, raw)| *raw)
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &'a RawValue)> {
+        self.0.iter().map(|(name, raw)| (name.as_str(), *raw))
+    }
+}
+
+impl<'a> Deserialize<'a> for Members<'a> {
+    fn deserialize<D: Deserializer<'a>>(object: D) -> Result<Self, D::Error> {
+        object.deserialize_map(MembersVisitor)
+    }
+}
+
+struct MembersVisitor;
+
+impl<'a> Visitor<'a> for MembersVisitor {
+    type Value = Members<'a>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'a>>(self, mut object: A) -> Result<Members<'a>, A::Error> {
+        let mut all: Vec<(String, &'a RawValue)> = Vec::new();
+        while let Some(entry) = object.next_entry()? {
+            all.push(entry);
+        }
+        // All at once: a body may have thousands of names. Equal ones by where
+        // they stand in the text.
+        all.sort_unstable_by(|(a, one), (b, other)| {
+            a.cmp(b)
+                .then_with(|| one.get().as_ptr().cmp(&other.get().as_ptr()))
+        });
+        all.dedup_by(|later, kept| {
+            let is_same = later.0 == kept.0;
+            if is_same {
+                kept.1 = later.1;
+            }
+            is_same
+        });
+        Ok(Members(all))
+    }
+}
+
 /// The fields of one JSON object.
 pub struct Fields<'a> {
     path: String,
-    values: BTreeMap<String, &'a RawValue>,
+    values: Members<'a>,
     /// Names asked for so far, to tell the unknown ones.
     known: RefCell<Vec<&'static str>>,
 }
@@ -59,7 +115,7 @@ impl<'a> Fields<'a> {
     fn none(path: String) -> Self {
         Self {
             path,
-            values: BTreeMap::new(),
+            values: Members::default(),
             known: RefCell::default(),
         }
     }
@@ -100,18 +156,18 @@ impl<'a> Fields<'a> {
     /// The raw value of a field; `None` if absent or `null`.
     pub fn raw(&self, name: &'static str) -> Option<&'a RawValue> {
         self.known.borrow_mut().push(name);
-        let raw = self.values.get(name).copied()?;
+        let raw = self.values.get(name)?;
         (raw.get() != "null").then_some(raw)
     }
 
     /// The names that are there, known or not.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.values.keys().map(String::as_str)
+        self.values.iter().map(|(name, _)| name)
     }
 
     /// Every field with its value, known or not.
     pub fn entries(&self) -> impl Iterator<Item = (&str, &'a RawValue)> {
-        self.values.iter().map(|(name, raw)| (name.as_str(), *raw))
+        self.values.iter()
     }
 
     /// An object inside this one; without fields if absent.
@@ -280,6 +336,18 @@ mod tests {
         ] {
             assert_eq!(natural(bad), None, "{bad}");
         }
+    }
+
+    #[test]
+    fn of_a_name_that_comes_again_the_last_value_counts() {
+        let body = br#"{"b": 1, "a": 2, "b": 3, "c": 4, "b": 5, "\u0061": 6}"#;
+        let fields = Fields::of_body(body).unwrap();
+        let all: Vec<_> = fields
+            .entries()
+            .map(|(name, raw)| (name, raw.get()))
+            .collect();
+        assert_eq!(all, [("a", "6"), ("b", "5"), ("c", "4")]);
+        assert_eq!(fields.natural("b"), Ok(Some(5)));
     }
 
     #[test]

@@ -32,6 +32,7 @@ pub mod rpm;
 pub mod settings;
 pub mod slots;
 pub mod snapshot;
+pub mod tally;
 pub mod time;
 
 use command::{Command, Effect, Outcome, Renewed, Reply, Verdict};
@@ -44,6 +45,7 @@ use rpm::Rpm;
 use settings::Settings;
 use slots::{Renewal, Slot, Slots};
 use snapshot::Snapshot;
+use tally::Tally;
 use time::{Millis, Span};
 
 use crate::outcome::Report;
@@ -67,6 +69,7 @@ pub struct Governor {
     rpm: Rpm,
     cooldown: Cooldown,
     learning: Learning,
+    tally: Tally,
     ring: Ring,
 }
 
@@ -93,6 +96,7 @@ impl Governor {
             rpm,
             cooldown: Cooldown::restored(snapshot.cooldown),
             learning,
+            tally: Tally::default(),
             ring: Ring::restored(keep, snapshot.blocks, snapshot.next_row)
                 .with_doorstep_at(snapshot.next_doorstep),
         };
@@ -205,7 +209,9 @@ impl Governor {
 
     /// Takes back ended leases, lets RPM marks go, answers waiters in time.
     fn pass_time(&mut self, now: Millis, effects: &mut Vec<Effect>) {
-        while self.slots.expire(now).is_some() {}
+        while self.slots.expire(now).is_some() {
+            self.tally.expired = self.tally.expired.saturating_add(1);
+        }
         self.rpm.forget(now);
         // Whoever is past its deadline can't be granted any more; whoever is
         // just at it is granted if it can be.
@@ -254,6 +260,8 @@ impl Governor {
             return false;
         };
         self.end(slot.row, effects);
+        self.tally
+            .release(now.since(slot.granted_at), report.signal());
         self.learn(now, &slot, report, effects);
         true
     }

@@ -10,6 +10,8 @@
 //! | [`wire`] | what callers see: routes, bodies, headers, statuses |
 //! | [`protocol`] | what the Worker and the objects say to each other |
 //! | [`fields`] | JSON bodies, read field by field |
+//! | [`json`] | JSON that is written |
+//! | [`index`] | the ordered collections that all of them use |
 //! | `edge` | the Worker and its objects; exists for wasm32 only |
 
 pub mod access;
@@ -17,6 +19,8 @@ pub mod access;
 mod edge;
 pub mod fields;
 pub mod governor;
+pub mod index;
+pub mod json;
 pub mod outcome;
 pub mod protocol;
 pub mod wire;

@@ -5,6 +5,9 @@
 //! was decided.
 
 pub mod answer;
+pub mod line;
+pub mod metrics;
+pub mod page;
 pub mod paging;
 pub mod problem;
 pub mod request;

@@ -17,6 +17,8 @@ const METHODS: [&str; 7] = ["get", "put", "post", "delete", "patch", "head", "op
 /// The `operationId` of each route. A new route must be given one here.
 fn operation_of(route: Route) -> &'static str {
     match route {
+        // Pages are for people, and no operations.
+        Route::Page(_) => "page",
         Route::Health => "getHealth",
         Route::OpenApi => "getOpenapi",
         Route::Refresh { .. } => "refreshKey",
@@ -30,6 +32,7 @@ fn operation_of(route: Route) -> &'static str {
             Control::PutSource(_) => "putSource",
             Control::ShowSource(_) => "getSource",
             Control::DeleteSource(_) => "deleteSource",
+            Control::Metrics => "getMetrics",
             Control::Reset(_) => "resetLearned",
             Control::Explain(_) => "explainReport",
             Control::ListSlots(_) => "listSlots",
@@ -116,6 +119,7 @@ fn every_route_is_documented() {
         Control::PutSource(source),
         Control::ShowSource(source),
         Control::DeleteSource(source),
+        Control::Metrics,
         Control::Reset(source),
         Control::Explain(source),
         Control::ListSlots(source),

@@ -1,7 +1,8 @@
 //! How an upstream tells its limits: headers as they are sent, and what a
 //! caller reads in them.
 
-use swarmvia_locks::governor::time::Span;
+use swarmvia_locks::governor::time::Millis;
+use swarmvia_locks::outcome::dialects;
 use swarmvia_locks::outcome::rate::Rate;
 
 use crate::upstream::Standing;
@@ -129,55 +130,11 @@ fn go_duration(ms: u64) -> String {
     format!("{minutes}m{seconds}")
 }
 
-/// What a caller makes of the headers. `epoch_ms`: when it reads them.
+/// What the service makes of the headers. `epoch_ms`: when they are reported.
 pub fn read(headers: &Headers, epoch_ms: u64) -> Rate {
-    let mut rate = Rate::default();
+    let mut raw = dialects::Headers::default();
     for (name, value) in headers {
-        let number = value.parse::<u64>().ok();
-        match *name {
-            "retry-after" => rate.retry_after = number.map(Span::from_seconds),
-            "x-ratelimit-limit-requests" | "x-ratelimit-limit" => rate.limit = number,
-            "x-ratelimit-remaining-requests" | "x-ratelimit-remaining" => rate.remaining = number,
-            "x-ratelimit-reset-requests" => rate.reset = read_go_duration(value),
-            "x-ratelimit-reset" => {
-                let left = |seconds: u64| (seconds * 1000).saturating_sub(epoch_ms);
-                rate.reset = number.map(|seconds| Span::from_ms(left(seconds)));
-            }
-            "ratelimit-policy" | "ratelimit" => read_ietf(value, &mut rate),
-            _ => {}
-        }
+        raw.add(name, value);
     }
-    rate
-}
-
-fn read_ietf(value: &str, rate: &mut Rate) {
-    for item in value.split(", ") {
-        let concurrent = item.contains("concurrent-requests");
-        if item.starts_with("\"parallel\"") && !concurrent {
-            continue;
-        }
-        for (key, number) in item.split(';').filter_map(|part| part.split_once('=')) {
-            let number = number.parse::<u64>().ok();
-            match key {
-                "q" if concurrent => rate.concurrency_limit = number,
-                "q" => rate.limit = number,
-                "w" => rate.window = number.map(Span::from_seconds),
-                "r" => rate.remaining = number,
-                "t" => rate.reset = number.map(Span::from_seconds),
-                _ => {}
-            }
-        }
-    }
-}
-
-fn read_go_duration(text: &str) -> Option<Span> {
-    if let Some(ms) = text.strip_suffix("ms") {
-        return ms.parse().ok().map(Span::from_ms);
-    }
-    let text = text.strip_suffix('s')?;
-    let (minutes, seconds) = text.split_once('m').unwrap_or(("0", text));
-    let seconds: f64 = seconds.parse().ok()?;
-    let minutes: u64 = minutes.parse().ok()?;
-    let ms = (seconds * 1000.0).round() as u64;
-    Some(Span::from_ms(minutes * 60_000 + ms))
+    Rate::of_headers(&raw, Millis::from_epoch(epoch_ms))
 }

@@ -1,30 +1,34 @@
-// Builds the Worker (Rust to wasm, plus worker-build's JavaScript shim) into build/.
+// Builds the Worker (Rust to wasm, plus worker-build's JavaScript shim) into build/, and the pages.
 // Does nothing when its inputs are unchanged. Never leaves a half-written build marked as good.
 
-import { createHash } from "node:crypto";
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { delimiter, join } from "node:path";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { delimiter } from "node:path";
 import { wasmBindgen, workerBuild } from "./cargo-tools.mjs";
+import { inputsHash, isFresh } from "./inputs.mjs";
 import { withLock } from "./lock.mjs";
+import { buildPages } from "./pages.mjs";
 import { inRoot, localBin } from "./paths.mjs";
 import { must } from "./run.mjs";
 import { say, seconds, Stop } from "./say.mjs";
 import { setup } from "./setup.mjs";
 
-const INPUT_FILES = ["Cargo.toml", "Cargo.lock", "build.rs", "openapi.yaml", "package-lock.json", "scripts/lib/build.mjs"];
+const INPUT_FILES = ["Cargo.toml", "Cargo.lock", "openapi.yaml", "package-lock.json", "scripts/lib/build.mjs"];
 const INPUT_FOLDERS = ["src", ".cargo"];
 
-/** Options: `outDir` (under the project), `dev` for an unoptimised build, cargo `features`. */
-export async function build({ outDir = "build", dev = false, features = "" } = {}) {
+/** Options: `outDir` (under the project), `dev` for an unoptimised build, `unwind` for one in which panics unwind, cargo `features`. */
+export async function build({ outDir = "build", dev = false, unwind = false, features = "" } = {}) {
   await setup();
   const args = [dev ? "--dev" : "--release", "--out-dir", outDir];
+  if (unwind) args.push("--panic-unwind");
   if (features) args.push("--", "--features", features);
 
+  await buildPages();
   const stamp = inRoot(outDir, ".inputs");
-  if (isFresh(stamp, outDir, inputsHash(args))) return;
+  const product = inRoot(outDir, "index.js");
+  if (isFresh(stamp, product, inputsHash(INPUT_FILES, INPUT_FOLDERS, args))) return;
   await withLock(inRoot(outDir, ".lock"), "build", async () => {
-    const hash = inputsHash(args); // Before the build: an edit made during it must count as a change.
-    if (isFresh(stamp, outDir, hash)) return;
+    const hash = inputsHash(INPUT_FILES, INPUT_FOLDERS, args); // Before the build: an edit made during it must count as a change.
+    if (isFresh(stamp, product, hash)) return;
     say(`building the Worker into ${outDir}/`);
     const started = Date.now();
     rmSync(stamp, { force: true });
@@ -32,6 +36,7 @@ export async function build({ outDir = "build", dev = false, features = "" } = {
       cwd: inRoot(),
       env: toolsEnv(),
     });
+    await putDocument(inRoot(outDir, "index.js"));
     if (!dev) await stripNames(inRoot(outDir, "index_bg.wasm"));
     writeFileSync(stamp, hash);
     say(`built in ${seconds(Date.now() - started)}`);
@@ -44,6 +49,15 @@ async function stripNames(wasm) {
   await must("wasm-opt failed: its message is above this line.", localBin("wasm-opt"), args, { cwd: inRoot(), env: toolsEnv() });
 }
 
+/** Puts openapi.yaml, as JSON, where src/edge/document.js leaves a word for it. */
+async function putDocument(script) {
+  const { parse } = await import("yaml"); // Only now: set-up may have installed it just before.
+  const text = JSON.stringify(parse(readFileSync(inRoot("openapi.yaml"), "utf8")));
+  const [before, after, ...more] = readFileSync(script, "utf8").split(/["'`]@openapi\.yaml@["'`]/);
+  if (after === undefined || more.length > 0) throw new Stop("The built script has no one place for the API's document: see src/edge/document.js.");
+  writeFileSync(script, before + JSON.stringify(text) + after);
+}
+
 /** Reads the flags of `npm run build -- …`. */
 export function buildOptions(argv) {
   const options = {};
@@ -51,9 +65,10 @@ export function buildOptions(argv) {
   while (rest.length > 0) {
     const flag = rest.shift();
     if (flag === "--dev") options.dev = true;
+    else if (flag === "--panic-unwind") options.unwind = true;
     else if (flag === "--features" && rest.length > 0) options.features = rest.shift();
     else if (flag === "--out-dir" && rest.length > 0) options.outDir = rest.shift();
-    else throw new Stop(`Unknown option ${flag}: there are --dev, --features LIST and --out-dir FOLDER.`);
+    else throw new Stop(`Unknown option ${flag}: there are --dev, --panic-unwind, --features LIST and --out-dir FOLDER.`);
   }
   return options;
 }
@@ -68,28 +83,4 @@ function toolsEnv() {
     ESBUILD_BIN: localBin("esbuild"),
     RUST_LIB_BACKTRACE: "0", // worker-build's own stack says nothing about an error in our code.
   };
-}
-
-function isFresh(stamp, outDir, hash) {
-  return existsSync(inRoot(outDir, "index.js")) && existsSync(stamp) && readFileSync(stamp, "utf8") === hash;
-}
-
-function inputsHash(args) {
-  const hash = createHash("sha256").update(JSON.stringify(args));
-  const files = [...INPUT_FILES.filter((file) => existsSync(inRoot(file))), ...INPUT_FOLDERS.flatMap(filesUnder)];
-  for (const file of files) {
-    const content = readFileSync(inRoot(file));
-    hash.update(`\n${file} ${content.length}\n`).update(content);
-  }
-  return hash.digest("hex");
-}
-
-function filesUnder(folder) {
-  if (!existsSync(inRoot(folder))) return [];
-  return readdirSync(inRoot(folder), { withFileTypes: true })
-    .sort((a, b) => (a.name < b.name ? -1 : 1))
-    .flatMap((entry) => {
-      const path = join(folder, entry.name);
-      return entry.isDirectory() ? filesUnder(path) : [path];
-    });
 }

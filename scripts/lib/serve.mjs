@@ -5,11 +5,12 @@
 //   const server = await startServe({ port: await freePort(), data, env });
 //   process.kill(server.pid, "SIGKILL"); await server.exited;
 
-import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { localApiHost } from "./api-host.mjs";
 import { spawnGroup } from "./attend.mjs";
 import { untilHealthy } from "./net.mjs";
+import { PAGES, SITES } from "./pages.mjs";
 import { inRoot, workerdBinary } from "./paths.mjs";
 import { ask } from "./run.mjs";
 import { Stop } from "./say.mjs";
@@ -38,7 +39,8 @@ export function launch({ port, data, env, outDir = "build", allowPrivateNetwork 
   const config = join(folder, "workerd.capnp");
   mustBeUnused(folder, config);
   copyModules(folder, outDir);
-  writeFileSync(config, workerdConfig({ port, objects: makeFolder(folder, "objects"), names: Object.keys(bound), allowPrivateNetwork }));
+  const [objects, pages] = [makeFolder(folder, "objects"), copyPages(folder)];
+  writeFileSync(config, workerdConfig({ port, objects, pages, names: Object.keys(bound), allowPrivateNetwork }));
 
   const group = spawnGroup(workerdBinary(), ["serve", config], { env: bound, stdio: ["ignore", output, output] });
   writeFileSync(pidFile(folder), String(group.pid));
@@ -57,6 +59,16 @@ function copyModules(folder, outDir) {
   if (!existsSync(inRoot(outDir, "index.js"))) throw new Stop(`${outDir}/index.js is missing: run "npm run build" first.`);
   const modules = makeFolder(folder, "modules");
   for (const file of ["index.js", "index_bg.wasm"]) copyFileSync(inRoot(outDir, file), join(modules, file));
+}
+
+/** Copied for the same reason. Without any, a server has no pages, and is otherwise as good. */
+function copyPages(folder) {
+  const pages = makeFolder(folder, "pages");
+  for (const site of SITES) {
+    rmSync(join(pages, site), { recursive: true, force: true });
+    if (existsSync(inRoot(PAGES, site))) cpSync(inRoot(PAGES, site), join(pages, site), { recursive: true });
+  }
+  return pages;
 }
 
 function makeFolder(...parts) {

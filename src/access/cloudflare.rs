@@ -1,11 +1,10 @@
 //! Cloudflare Access: where the keys of a team are, and what its tokens say.
 
-use serde_json::{Value, json};
-
 use super::jwt::Expectation;
 use super::jwt::policy::KeySource;
 use super::policy::{MOST_CLAIM_CHARS, required};
 use crate::fields::{FieldError, Fields};
+use crate::json::{Json, object};
 
 /// What the team domains end with.
 const ACCESS_DOMAIN: &str = ".cloudflareaccess.com";
@@ -39,8 +38,8 @@ impl CloudflareAccess {
         Ok(parsed)
     }
 
-    pub(super) fn to_json(&self) -> Value {
-        json!({"teamDomain": self.team_domain, "audience": self.audience})
+    pub(super) fn to_json(&self) -> Json {
+        object! {"teamDomain": self.team_domain.as_str(), "audience": self.audience.as_str()}
     }
 
     /// Where the keys of the team are published.
@@ -74,6 +73,7 @@ fn is_label(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     fn team(domain: &str) -> Result<CloudflareAccess, FieldError> {
         let body = json!({"teamDomain": domain, "audience": "tag"}).to_string();

@@ -4,11 +4,10 @@
 //! A family is known by its `keyId`; keys and tokens themselves are never here,
 //! only a digest. Once revoked, a family stays so.
 
-use std::collections::BTreeMap;
-
 use super::refresh::SecretDigest;
 use crate::governor::ids::KeyId;
 use crate::governor::time::{Millis, Span};
+use crate::index::Table;
 
 /// The most families that a source keeps.
 pub const MOST_FAMILIES: usize = 10_000;
@@ -130,16 +129,17 @@ pub enum Refresh {
 /// All families of a source.
 #[derive(Clone, Debug, Default)]
 pub struct Families {
-    known: BTreeMap<KeyId, Family>,
+    /// By key.
+    known: Table<Family>,
 }
 
 impl Families {
     pub fn insert(&mut self, key: KeyId, family: Family) {
-        self.known.insert(key, family);
+        self.known.insert(key.0.into(), family);
     }
 
     pub fn find(&self, key: KeyId) -> Option<&Family> {
-        self.known.get(&key)
+        self.known.get(key.0.into())
     }
 
     /// Whether a key of this family, itself not expired, may come in.
@@ -155,7 +155,7 @@ impl Families {
     /// Revokes a family, for good. False if it isn't known or was revoked
     /// before.
     pub fn revoke(&mut self, key: KeyId, now: Millis) -> bool {
-        match self.known.get_mut(&key) {
+        match self.known.get_mut(key.0.into()) {
             Some(family) if family.revoked_at.is_none() => {
                 family.revoked_at = Some(now);
                 true
@@ -172,38 +172,36 @@ impl Families {
         successor: SecretDigest,
         now: Millis,
     ) -> Refresh {
-        self.known.get_mut(&key).map_or(Refresh::Refused, |family| {
-            family.refresh(shown, successor, now)
-        })
+        self.known
+            .get_mut(key.0.into())
+            .map_or(Refresh::Refused, |family| {
+                family.refresh(shown, successor, now)
+            })
     }
 
     /// Forgets families of which nothing has been good for a day; returns them.
     pub fn prune(&mut self, now: Millis) -> Vec<KeyId> {
-        let mut pruned = Vec::new();
-        self.known.retain(|key, family| {
+        let pruned = self.known.retain(|family| {
             let end = family.expires_at.max(family.refresh_expires_at);
             let end = family.revoked_at.map_or(end, |_| family.expires_at);
-            let keep = end.plus(LISTED_AFTER_EXPIRY) > now;
-            if !keep {
-                pruned.push(*key);
-            }
-            keep
+            end.plus(LISTED_AFTER_EXPIRY) > now
         });
-        pruned
+        pruned.into_iter().map(key_of).collect()
     }
 
     /// Up to `limit` families after a key, by key, and whether there are more.
     pub fn page(&self, after: Option<KeyId>, limit: usize) -> (Vec<(KeyId, &Family)>, bool) {
-        use std::ops::Bound;
-        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
-        let mut found = self.known.range((from, Bound::Unbounded));
-        let page: Vec<_> = found
-            .by_ref()
-            .take(limit)
-            .map(|(key, family)| (*key, family))
-            .collect();
+        let from = after.map_or(0, |key| u128::from(key.0).saturating_add(1));
+        let mut found = self.known.range_from(from);
+        let page = found.by_ref().take(limit);
+        let page: Vec<_> = page.map(|(key, family)| (key_of(key), family)).collect();
         (page, found.next().is_some())
     }
+}
+
+/// The key of a family, from that of the table.
+fn key_of(key: u128) -> KeyId {
+    KeyId(u64::try_from(key).unwrap_or(u64::MAX))
 }
 
 #[cfg(test)]

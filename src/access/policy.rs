@@ -4,12 +4,11 @@
 //! The JSON form is the `access` part of the settings, on the wire and in
 //! storage alike. Nothing in it is a secret.
 
-use serde_json::{Value, json};
-
 pub use super::cloudflare::CloudflareAccess;
 use super::ip::IpAllowlist;
 pub use super::jwt::policy::{JwtPolicy, KeySource, Loopback};
 use crate::fields::{FieldError, Fields};
+use crate::json::{Json, object};
 use crate::wire::request::Carrier;
 
 /// The longest issuer and the longest audience, in characters.
@@ -63,14 +62,14 @@ impl Policy {
     }
 
     /// The same, with every default filled in.
-    pub fn to_json(&self) -> Value {
-        json!({
+    pub fn to_json(&self) -> Json {
+        object! {
             "bearer": self.bearer,
             "swarmvia": self.swarmvia,
             "ipAllowlist": self.ip_allowlist.texts(),
             "jwt": self.jwt.as_ref().map(JwtPolicy::to_json),
             "cloudflareAccess": self.cloudflare_access.as_ref().map(CloudflareAccess::to_json),
-        })
+        }
     }
 
     /// Nothing in it needs the edge: the object can decide alone.
@@ -152,18 +151,18 @@ mod tests {
         assert_eq!(policy, again);
         assert_eq!(
             policy.to_json(),
-            json!({
+            object! {
                 "bearer": false,
                 "swarmvia": false,
-                "ipAllowlist": ["192.0.2.0/24"],
-                "jwt": {
+                "ipAllowlist": vec!["192.0.2.0/24"],
+                "jwt": object! {
                     "issuer": "i",
                     "audience": "a",
                     "jwksUrl": "https://idp.example/keys",
                     "header": "X-Swarmvia-Jwt",
                 },
-                "cloudflareAccess": {"teamDomain": "team.cloudflareaccess.com", "audience": "tag"},
-            })
+                "cloudflareAccess": object! {"teamDomain": "team.cloudflareaccess.com", "audience": "tag"},
+            }
         );
     }
 

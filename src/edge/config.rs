@@ -7,11 +7,11 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use wasm_bindgen::JsCast as _;
+use wasm_bindgen::{JsCast, JsValue};
 use worker::Env;
 
 use super::Fault;
-use super::js::{self, Namespace};
+use super::js::{self, Namespace, Stub};
 use crate::access::admin::AdminTokens;
 use crate::access::keys::SigningKeys;
 use crate::access::policy::Loopback;
@@ -22,6 +22,8 @@ pub struct Config {
     pub hosts: Hosts,
     pub sources: Namespace,
     pub directory: Namespace,
+    /// Where the files of the pages are, if they were deployed.
+    pub assets: Option<Stub>,
     /// Whether key sets may be read from this machine.
     pub loopback: Loopback,
     /// Whether the caller's address is the connection's peer, since no proxy in
@@ -74,6 +76,9 @@ impl Config {
             hosts: Hosts::parse(&text("API_HOST"), &text("SOURCE_DOMAIN")),
             sources: namespace("SOURCES")?,
             directory: namespace("DIRECTORY")?,
+            assets: Some(js::property(env.as_ref(), "ASSETS"))
+                .filter(JsValue::is_object)
+                .map(JsCast::unchecked_into),
             loopback: match runs_as.as_str() {
                 "start" | "serve" => Loopback::Allowed,
                 _ => Loopback::Refused,

@@ -7,20 +7,19 @@
 use std::rc::Rc;
 
 use js_sys::Promise;
-use serde_json::{Value, json};
 use wasm_bindgen::prelude::Closure;
 use wasm_bindgen::{JsCast as _, JsValue};
-use wasm_bindgen_futures::future_to_promise;
 use web_sys::{Request, Response};
 
 use super::config::Config;
-use super::{Fault, Reply, door, forward, js, policy};
+use super::{Fault, Reply, answered, door, forward, js, policy};
 use crate::access::keys::{KeyGrant, SigningKeys};
 use crate::access::refresh::RefreshSecret;
 use crate::fields::{FieldError, Fields};
 use crate::governor::ids::{KeyId, RequestId, Version};
 use crate::governor::settings::Settings;
 use crate::governor::time::{Millis, Span};
+use crate::json::object;
 use crate::outcome::Report;
 use crate::protocol::control::{Action, Condition, ControlCall};
 use crate::protocol::directory::DirectoryCall;
@@ -70,6 +69,7 @@ pub async fn serve(
     };
     let done = match control {
         Control::ListSources => operator.list_sources(query).await,
+        Control::Metrics => operator.metrics().await,
         Control::PutSource(source) => operator.put(source, &body).await,
         Control::ShowSource(source) => operator.pass(source, Ok(Action::Show)).await,
         Control::DeleteSource(source) => operator.delete(source).await,
@@ -118,15 +118,15 @@ type Refreshing = Closure<dyn Fn(Request, String, String, JsValue) -> Promise>;
 
 thread_local! {
     /// One for the isolate: a closure for each call would leak with it.
-    static REFRESH: Refreshing = Closure::new(|request: Request, source: String, id: String, body| {
+    static REFRESH: Refreshing = Closure::own_assert_unwind_safe(|request: Request, source: String, id: String, body| {
         let id = id.parse().unwrap_or(RequestId(0));
-        future_to_promise(async move {
+        answered(id, async move {
             let Some(config) = Config::known() else {
-                return Reply::from(Fault::because("a call without a deployment", id)).into_js(id);
+                return Fault::because("a call without a deployment", id).into();
             };
             let operator = Operator { config: &config, request: &request, id };
             let done = operator.refresh(&source, door::body_of(body)).await;
-            done.unwrap_or_else(Reply::from).into_js(id)
+            done.unwrap_or_else(Reply::from)
         })
     });
 }
@@ -199,9 +199,11 @@ impl Operator<'_> {
     }
 
     async fn register(&self, source: &str, response: &Response) -> Result<(), Problem> {
-        let known = json_of(response.clone()).await?;
-        let moment =
-            |name| Millis::from_epoch(known.get(name).and_then(Value::as_u64).unwrap_or(0));
+        let copy = response.clone();
+        let copy = copy.map_err(|error| Fault::because("an answer was not copied", error))?;
+        let text = forward::text_of(&copy).await?;
+        let known = said(&text)?;
+        let moment = |name| Millis::from_epoch(natural(&known, name).unwrap_or(0));
         let call = DirectoryCall::Register {
             source: source.to_owned(),
             created_at: moment("createdAt"),
@@ -237,6 +239,11 @@ impl Operator<'_> {
             headers: Vec::new(),
             body: list,
         }))
+    }
+
+    async fn metrics(&self) -> Result<Reply, Problem> {
+        let response = self.tell_directory(&DirectoryCall::Metrics).await?;
+        Ok(Reply::Passed(response))
     }
 
     async fn mint(&self, source: &str, body: &[u8]) -> Result<Reply, Problem> {
@@ -304,21 +311,22 @@ impl Operator<'_> {
             return Ok(Reply::Passed(response));
         }
         let status = response.status();
-        let family = json_of(Ok(response)).await?;
-        let expires_at = family.get("expiresAt").and_then(Value::as_u64);
+        let text = forward::text_of(&response).await?;
+        let family = said(&text)?;
+        let expires_at = natural(&family, "expiresAt");
         let grant = KeyGrant {
             source: source.to_owned(),
             key,
             expires_at: Millis::from_epoch(expires_at.unwrap_or_default()),
         };
         let unsigned = || Fault::because("a key was not signed", key);
-        let handed_out = json!({
+        let handed_out = object! {
             "keyId": key.to_string(),
             "accessKey": signing.sign(&grant).ok_or_else(unsigned)?,
             "expiresAt": expires_at,
             "refreshToken": signing.write_refresh(source, key, secret).ok_or_else(unsigned)?,
-            "refreshExpiresAt": family.get("refreshExpiresAt"),
-        });
+            "refreshExpiresAt": natural(&family, "refreshExpiresAt"),
+        };
         Ok(Reply::Ours(HttpAnswer::json(status, &handed_out)))
     }
 }
@@ -338,8 +346,12 @@ fn half(bits: u128) -> u64 {
     half
 }
 
-async fn json_of(response: Result<Response, wasm_bindgen::JsValue>) -> Result<Value, Fault> {
-    let response = response.map_err(|error| Fault::because("an answer was not copied", error))?;
-    let text = forward::text_of(&response).await?;
-    serde_json::from_str(&text).map_err(|error| Fault::because("an object's answer", error))
+/// What an object's answer says.
+fn said(text: &str) -> Result<Fields<'_>, Fault> {
+    Fields::of_body(text.as_bytes())
+        .map_err(|error| Fault::because("an object's answer can't be read", error.message))
+}
+
+fn natural(said: &Fields<'_>, name: &'static str) -> Option<u64> {
+    said.natural(name).ok().flatten()
 }

@@ -2,7 +2,6 @@
 //! active one pushed last. It is off the path of lock calls.
 
 use js_sys::{Array, JsString};
-use serde_json::{Value, json};
 use wasm_bindgen::prelude::*;
 use web_sys::{Request, Response};
 
@@ -11,11 +10,15 @@ use super::js::{self, ObjectContext, Sql};
 use super::object::{ABSENT, AGAIN};
 use super::store::row::{Row, moment, row};
 use crate::governor::ids::RequestId;
+use crate::governor::tally::Tally;
+use crate::json::{Json, object};
 use crate::protocol::directory::{DirectoryCall, Summary};
 use crate::wire::answer::HttpAnswer;
+use crate::wire::metrics::{self, Figures};
 use crate::wire::problem::Problem;
 
-const CREATE: &str = "CREATE TABLE IF NOT EXISTS sources (
+const CREATE: [&str; 2] = [
+    "CREATE TABLE IF NOT EXISTS sources (
     name TEXT PRIMARY KEY,
     created_at INTEGER NOT NULL,
     updated_at INTEGER NOT NULL,
@@ -23,14 +26,21 @@ const CREATE: &str = "CREATE TABLE IF NOT EXISTS sources (
     effective_limit INTEGER,
     in_use INTEGER,
     depth INTEGER
-) STRICT, WITHOUT ROWID";
+) STRICT, WITHOUT ROWID",
+    // What each source counted, in the order of `Tally::to_text`.
+    "CREATE TABLE IF NOT EXISTS tallies (
+    name TEXT PRIMARY KEY,
+    tally TEXT NOT NULL
+) STRICT, WITHOUT ROWID",
+];
 
 /// What a call comes to.
 enum Said {
     Done,
     /// There is no such source.
     Absent,
-    List(Value),
+    List(Json),
+    Metrics(String),
 }
 
 #[wasm_bindgen]
@@ -57,6 +67,7 @@ impl Directory {
         match self.serve(&call) {
             Ok(Said::Absent) => js::signal(ABSENT, None),
             Ok(Said::List(list)) => js::respond(&HttpAnswer::json(200, &list), RequestId(0)),
+            Ok(Said::Metrics(text)) => js::respond(&HttpAnswer::metrics(text), RequestId(0)),
             Ok(Said::Done) => js::signal(204, None),
             Err(error) => {
                 Fault::because("the directory failed", error);
@@ -66,7 +77,9 @@ impl Directory {
     }
 
     fn serve(&self, call: &DirectoryCall) -> Result<Said, JsValue> {
-        self.rows(CREATE, [])?;
+        for table in CREATE {
+            self.rows(table, [])?;
+        }
         match call {
             DirectoryCall::Register {
                 source,
@@ -83,6 +96,7 @@ impl Directory {
             }
             DirectoryCall::Remove { source } => {
                 self.rows("DELETE FROM sources WHERE name = ?", [source.into()])?;
+                self.rows("DELETE FROM tallies WHERE name = ?", [source.into()])?;
                 Ok(Said::Done)
             }
             DirectoryCall::Has { source } => {
@@ -94,6 +108,7 @@ impl Directory {
                 self.push(source, summary)?;
                 Ok(Said::Done)
             }
+            DirectoryCall::Metrics => self.metrics().map(Said::Metrics),
             DirectoryCall::List { limit, after } => self.list(*limit, after).map(Said::List),
         }
     }
@@ -109,26 +124,39 @@ impl Directory {
                 summary.depth.into(),
                 source.into(),
             ],
+        )?;
+        self.rows(
+            "INSERT INTO tallies SELECT name, ? FROM sources WHERE name = ?
+             ON CONFLICT (name) DO UPDATE SET tally = excluded.tally",
+            [summary.tally.to_text().into(), source.into()],
         )
         .map(|_| ())
     }
 
-    fn list(&self, limit: u32, after: &str) -> Result<Value, JsValue> {
+    fn metrics(&self) -> Result<String, JsValue> {
+        let rows = self.rows(
+            "SELECT sources.*, tally FROM sources LEFT JOIN tallies USING (name)
+             WHERE summary_at IS NOT NULL ORDER BY name",
+            [],
+        )?;
+        let all: Vec<Figures> = rows.iter().filter_map(|row| figures(&Row(row))).collect();
+        Ok(metrics::text(&all))
+    }
+
+    fn list(&self, limit: u32, after: &str) -> Result<Json, JsValue> {
         // One more than is asked for tells whether there are more.
         let rows = self.rows(
-            "SELECT * FROM sources WHERE name > ? ORDER BY name LIMIT ?",
+            "SELECT sources.*, tally FROM sources LEFT JOIN tallies USING (name)
+             WHERE name > ? ORDER BY name LIMIT ?",
             [after.into(), limit.saturating_add(1).into()],
         )?;
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let is_more = usize::try_from(rows.length()).unwrap_or(usize::MAX) > limit;
-        let pools: Vec<Value> = rows
-            .iter()
-            .take(limit)
-            .map(|row| entry(&Row(row)))
-            .collect();
-        let last = pools.last().filter(|_| is_more);
-        let next = last.and_then(|pool| pool.get("source").cloned());
-        Ok(json!({"pools": pools, "next": next}))
+        let page: Vec<Row> = rows.iter().take(limit).map(Row).collect();
+        let last = page.last().filter(|_| is_more);
+        let next = last.and_then(|row| row.text("name"));
+        let pools: Vec<Json> = page.iter().map(entry).collect();
+        Ok(object! {"pools": pools, "next": next})
     }
 
     fn rows<const N: usize>(&self, query: &str, bindings: [JsValue; N]) -> Result<Array, JsValue> {
@@ -137,20 +165,41 @@ impl Directory {
     }
 }
 
-fn entry(row: &Row) -> Value {
+fn tally(row: &Row) -> Tally {
+    let text = row.text("tally");
+    text.and_then(|text| Tally::from_text(&text))
+        .unwrap_or_default()
+}
+
+fn figures(row: &Row) -> Option<Figures> {
+    Some(Figures {
+        source: row.text("name")?,
+        summary: Summary {
+            at: row.moment("summary_at")?,
+            limit: row.small("effective_limit")?,
+            in_use: row.small("in_use")?,
+            depth: row.small("depth")?,
+            tally: tally(row),
+        },
+    })
+}
+
+fn entry(row: &Row) -> Json {
+    let tally = tally(row);
     let natural = |name| row.natural(name);
     let summary = natural("summary_at").map(|at| {
-        json!({
+        object! {
             "at": at,
             "effectiveLimit": natural("effective_limit"),
             "inUse": natural("in_use"),
             "queueDepth": natural("depth"),
-        })
+            "counters": object! {"released": tally.released, "throttled": tally.throttled},
+        }
     });
-    json!({
+    object! {
         "source": row.text("name"),
         "createdAt": natural("created_at"),
         "updatedAt": natural("updated_at"),
         "summary": summary,
-    })
+    }
 }

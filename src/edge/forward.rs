@@ -8,7 +8,6 @@
 //! `waitUntil`, so that the object learns when the caller leaves.
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
@@ -24,6 +23,7 @@ use super::{Fault, js};
 use crate::governor::ids::KeyId;
 use crate::governor::settings::LONGEST_QUEUE_TIMEOUT;
 use crate::governor::time::Span;
+use crate::index::Table;
 use crate::protocol::control::ControlCall;
 use crate::protocol::directory::DirectoryCall;
 use crate::protocol::lock::LockCall;
@@ -170,11 +170,16 @@ async fn repeat(
     fetch: impl Fn() -> Result<Promise, JsValue>,
 ) -> Result<Response, Fault> {
     let mut pause = FIRST_PAUSE_MS;
+    let started = js::now();
     for _ in 0..tries {
         match attempt(fetch(), PATIENCE).await {
             Try::Answered(response) => return Ok(response),
             Try::Failed(fault) => return Err(fault),
             Try::Again => pause = rest(pause).await,
+        }
+        // Failures that are slow, each within its deadline, must not add up.
+        if js::now().since(started) > PATIENCE {
+            break;
         }
     }
     Err(Fault::because("an object kept failing", tries))
@@ -221,11 +226,15 @@ async fn rest(pause: u32) -> u32 {
 /// The text of an object's answer.
 ///
 /// # Errors
-/// If it can't be read to its end.
+/// If it can't be read to its end in time.
 pub async fn text_of(response: &Response) -> Result<String, Fault> {
     let broken = |error| Fault::because("an object's answer can't be read", error);
-    let text = JsFuture::from(response.text().map_err(broken)?).await;
-    Ok(text.map_err(broken)?.as_string().unwrap_or_default())
+    let text = JsFuture::from(response.text().map_err(broken)?);
+    let timer = Delay::from(Duration::from_millis(PATIENCE.ms()));
+    match select(text, timer).await {
+        Either::Left((text, _)) => Ok(text.map_err(broken)?.as_string().unwrap_or_default()),
+        Either::Right(_) => Err(Fault::because("an object's answer did not end", PATIENCE)),
+    }
 }
 
 fn js_object(pairs: &[(&str, &str)]) -> JsValue {
@@ -238,13 +247,13 @@ fn js_object(pairs: &[(&str, &str)]) -> JsValue {
 }
 
 thread_local! {
-    static DEAD: RefCell<BTreeSet<KeyId>> = const { RefCell::new(BTreeSet::new()) };
+    static DEAD: RefCell<Table<()>> = RefCell::default();
 }
 
 /// Whether the family is known to be dead: that is for good, so it need not be
 /// asked again.
 pub fn is_known_dead(key: KeyId) -> bool {
-    DEAD.with_borrow(|dead| dead.contains(&key))
+    DEAD.with_borrow(|dead| dead.contains(key.0.into()))
 }
 
 pub fn remember_dead(key: KeyId) {
@@ -252,6 +261,6 @@ pub fn remember_dead(key: KeyId) {
         if dead.len() >= MOST_DEAD_KEYS {
             dead.pop_first();
         }
-        dead.insert(key);
+        dead.insert(key.0.into(), ());
     });
 }

@@ -4,6 +4,8 @@
 //! The typed wrappers of the `worker` crate are passed by where they would let
 //! an exception through uncaught (which hangs the caller) or copy a body.
 
+use std::panic::AssertUnwindSafe;
+
 use js_sys::{Array, JSON, JsString, Promise};
 use wasm_bindgen::prelude::*;
 use web_sys::{Response, ResponseInit};
@@ -28,6 +30,7 @@ extern "C" {
         options: &JsValue,
     ) -> Result<Stub, JsValue>;
 
+    /// What is called by `fetch`: an object, or the assets.
     pub type Stub;
 
     #[wasm_bindgen(method, catch)]
@@ -81,8 +84,12 @@ extern "C" {
     #[wasm_bindgen(js_namespace = Date, js_name = now)]
     fn date_now() -> f64;
 
+    /// From 0 to below 1; need not be secret.
     #[wasm_bindgen(js_namespace = Math, js_name = random)]
-    fn math_random() -> f64;
+    pub fn math_random() -> f64;
+
+    #[wasm_bindgen(js_namespace = console, js_name = log)]
+    pub fn log_line(text: &str);
 
     #[wasm_bindgen(js_namespace = console, js_name = error)]
     pub fn log_error(text: &str);
@@ -148,6 +155,32 @@ extern "C" {
 
     /// Holds an answer back for `ms`.
     pub fn later(response: &Response, ms: f64) -> Promise;
+}
+
+#[wasm_bindgen(module = "/src/edge/together.js")]
+extern "C" {
+    /// Gathers the calls that arrive together; see `together.js`.
+    pub type Together;
+
+    #[wasm_bindgen(constructor)]
+    pub fn new(storage: &Storage, serve: &js_sys::Function) -> Together;
+
+    /// A promise of a response.
+    #[wasm_bindgen(method, catch)]
+    pub fn arrive(this: &Together, request: &web_sys::Request) -> Result<JsValue, JsValue>;
+}
+
+#[wasm_bindgen(module = "/src/edge/document.js")]
+extern "C" {
+    /// The API's document as JSON.
+    pub fn openapi() -> String;
+}
+
+/// What `work` comes to. If it panics in a build that unwinds, the promise is
+/// rejected: a turn that is cut off leaves no memory behind (`turn.rs`), so
+/// nothing broken can be seen afterwards.
+pub fn promise(work: impl Future<Output = Result<JsValue, JsValue>> + 'static) -> Promise {
+    wasm_bindgen_futures::future_to_promise(AssertUnwindSafe(work))
 }
 
 /// The moment of the event that is being handled.

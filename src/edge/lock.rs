@@ -10,15 +10,15 @@ use std::rc::Rc;
 use js_sys::Promise;
 use wasm_bindgen::JsCast as _;
 use wasm_bindgen::prelude::Closure;
-use wasm_bindgen_futures::future_to_promise;
 use web_sys::Request;
 
 use super::config::Config;
+use super::fault::{self, At};
 use super::forward::{self, Verdict};
 use super::js::{Context, PendingCall};
 use super::object::{DEAD_KEY, STALE_POLICY};
 use super::policy::{self, Known, Refusal};
-use super::{Fault, Reply, door, js, log};
+use super::{Fault, Reply, answered, door, js, log};
 use crate::governor::command::{Outcome, TurnedAway};
 use crate::governor::ids::{KeyId, RequestId};
 use crate::governor::time::Span;
@@ -60,12 +60,14 @@ impl From<Fault> for End {
 }
 
 pub async fn serve(call: Call<'_>) -> Reply {
+    fault::strike(At::Worker);
     call.finish(call.pass(None, None).await)
 }
 
 /// Goes on with a call whose object gave no plain answer: `status` is one of
 /// `object.rs`, or 0 where it gave none at all.
 async fn settle(pending: PendingCall, status: u16, said: String) -> Reply {
+    fault::strike(At::Settle);
     let Some(config) = Config::known() else {
         return Fault::because("a call without a deployment", said).into();
     };
@@ -106,9 +108,9 @@ type Settle = Closure<dyn Fn(PendingCall, u16, String) -> Promise>;
 
 thread_local! {
     /// One for the isolate: a closure for each call would leak with it.
-    static SETTLE: Settle = Closure::new(|pending: PendingCall, status, said| {
+    static SETTLE: Settle = Closure::own_assert_unwind_safe(|pending: PendingCall, status, said| {
         let id = pending.id().parse().unwrap_or(RequestId(0));
-        future_to_promise(async move { settle(pending, status, said).await.into_js(id) })
+        answered(id, settle(pending, status, said))
     });
 }
 

@@ -6,12 +6,10 @@
 //! left out. Names that no source has create nothing, and soon cost nothing.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::time::Duration;
 
 use wasm_bindgen::JsValue;
-use wasm_bindgen_futures::future_to_promise;
 use worker::Delay;
 
 use super::config::Config;
@@ -20,6 +18,7 @@ use super::{Fault, forward, js};
 use crate::governor::command::{Outcome, TurnedAway};
 use crate::governor::ids::RequestId;
 use crate::governor::time::{Millis, Span};
+use crate::index::Shelf;
 use crate::protocol::log::Batch;
 
 /// How long refusals are gathered.
@@ -50,25 +49,27 @@ struct Class {
     omitted: u32,
 }
 
-#[derive(Default)]
 struct Log {
-    gathered: BTreeMap<String, Gathered>,
-    present: BTreeSet<String>,
-    absent: BTreeMap<String, Millis>,
+    gathered: Shelf<Gathered>,
+    present: Shelf<()>,
+    absent: Shelf<Millis>,
 }
 
 thread_local! {
-    static LOG: RefCell<Log> = RefCell::default();
+    static LOG: RefCell<Log> = const {
+        RefCell::new(Log {
+            gathered: Shelf::of(usize::MAX),
+            present: Shelf::of(MOST_NAMES),
+            absent: Shelf::of(MOST_NAMES),
+        })
+    };
 }
 
 /// Notes that the source is there.
 pub fn is_present(source: &str) {
     LOG.with_borrow_mut(|log| {
         if !log.present.contains(source) {
-            if log.present.len() >= MOST_NAMES {
-                log.present.pop_first();
-            }
-            log.present.insert(source.to_owned());
+            log.present.put(source, ());
             log.absent.remove(source);
         }
     });
@@ -79,7 +80,7 @@ pub fn note(config: &Rc<Config>, context: &Context, source: &str, one: TurnedAwa
     let is_first = LOG.with_borrow_mut(|log| log.gather(source, one));
     if is_first {
         let (config, source) = (Rc::clone(config), source.to_owned());
-        let sending = future_to_promise(async move {
+        let sending = js::promise(async move {
             Delay::from(GATHER).await;
             send(&config, &source).await;
             Ok(JsValue::UNDEFINED)
@@ -92,11 +93,8 @@ pub fn note(config: &Rc<Config>, context: &Context, source: &str, one: TurnedAwa
 
 impl Log {
     fn forget(&mut self, source: &str) {
-        if self.absent.len() >= MOST_NAMES {
-            self.absent.pop_first();
-        }
         self.present.remove(source);
-        self.absent.insert(source.to_owned(), js::now());
+        self.absent.put(source, js::now());
     }
 
     /// True if this is the first of a batch.
@@ -115,7 +113,12 @@ impl Log {
         if is_first && strangers && !self.present.contains(source) {
             return false;
         }
-        let gathered = self.gathered.entry(source.to_owned()).or_default();
+        if !self.gathered.contains(source) {
+            self.gathered.put(source, Gathered::default());
+        }
+        let Some(gathered) = self.gathered.get_mut(source) else {
+            return false;
+        };
         if is_first {
             gathered.since = now;
         }

@@ -1,28 +1,31 @@
 //! The Durable Object of one source: lock calls, control calls, the alarm.
 //!
 //! The class is written out rather than derived: a lock call that needs no
-//! waiting is answered in the same turn, without a promise, and the answer is
-//! not copied on its way.
+//! waiting is answered in its turn, without a future of Rust, together with
+//! those that came with it; and the answer is not copied on its way.
 
+use std::panic::{AssertUnwindSafe, RefUnwindSafe, UnwindSafe, catch_unwind};
 use std::rc::{Rc, Weak};
 
 use futures_channel::oneshot::Receiver;
-use serde_json::json;
 use wasm_bindgen::prelude::*;
-use wasm_bindgen_futures::{JsFuture, future_to_promise};
+use wasm_bindgen_futures::JsFuture;
 use web_sys::{AbortSignal, Request};
 use worker::Env;
 
-use super::js::{self, Namespace, ObjectContext};
+use super::fault::{self, At};
+use super::js::{self, Namespace, ObjectContext, Together};
 use super::turn::{Object, Source};
 use super::{Fault, operate, policy};
 use crate::governor::command::{Acquire, Answer, Command, Outcome, Reply, TurnedAway};
 use crate::governor::ids::{AttemptId, RequestId, SlotSecret};
 use crate::governor::time::{Millis, Span};
+use crate::json::object;
 use crate::protocol::control::ControlCall;
 use crate::protocol::lock::{Caller, LockCall, Refused, Verb};
 use crate::protocol::log::Batch;
 use crate::wire::answer::{self, HttpAnswer};
+use crate::wire::line;
 use crate::wire::problem::Problem;
 
 /// Says to the Worker: memory was lost, call again. Never reaches a caller.
@@ -40,8 +43,19 @@ pub const ABSENT: u16 = 596;
 /// When the alarm is tried again after it failed.
 const ALARM_RETRY: Span = Span::from_seconds(1);
 
+type Serve = Closure<dyn Fn(Request) -> Result<JsValue, JsValue>>;
+
 #[wasm_bindgen(js_name = Source)]
-pub struct SourceObject(Rc<Object>);
+pub struct SourceObject {
+    object: Rc<Object>,
+    together: Together,
+    /// What `together` calls; it lives as long.
+    _serve: Serve,
+}
+
+/// A turn that a panic cuts off leaves no memory behind (`turn.rs`).
+impl UnwindSafe for SourceObject {}
+impl RefUnwindSafe for SourceObject {}
 
 #[wasm_bindgen(js_class = Source)]
 #[expect(
@@ -55,51 +69,69 @@ impl SourceObject {
         let directory = directory
             .is_object()
             .then(|| directory.unchecked_into::<Namespace>());
-        let object = Rc::new(Object::new(context, directory));
+        let storage = context.storage();
+        let setting = js::property(env.as_ref(), "LOG_SHARE").as_string();
+        let line_share = line::share(setting.as_deref());
+        let object = Rc::new(Object::new(context, directory, line_share));
         let weak: Weak<Object> = Rc::downgrade(&object);
-        let ring = Closure::new(move || {
+        let ring = Closure::own_assert_unwind_safe(move || {
             if let Some(object) = weak.upgrade() {
                 object.ring();
             }
         });
         object.waiting.timer().on_ring(ring);
-        Self(object)
+        let server = Rc::clone(&object);
+        let serve: Serve =
+            Closure::own_assert_unwind_safe(move |request: Request| serve_lock(&server, &request));
+        let together = Together::new(&storage, serve.as_ref().unchecked_ref());
+        Self {
+            object,
+            together,
+            _serve: serve,
+        }
     }
 
     /// A response, or a promise of one.
     pub fn fetch(&self, request: Request) -> Result<JsValue, JsValue> {
         let url = request.url();
-        if let Some(call) = LockCall::from_url(&url) {
-            let id = call.caller.request;
-            return match lock(&self.0, call) {
-                Ok(Come::Answer(answer)) => js::respond(&answer, id).map(JsValue::from),
-                Ok(Come::DeadKey) => js::signal(DEAD_KEY, None).map(JsValue::from),
-                Ok(Come::StalePolicy(said)) => {
-                    js::signal(STALE_POLICY, Some(&said)).map(JsValue::from)
-                }
-                Ok(Come::Waits(attempt, receiver)) => {
-                    let waits = wait(Rc::clone(&self.0), request.signal(), attempt, id, receiver);
-                    Ok(future_to_promise(waits).into())
-                }
-                Err(Fault) => js::signal(AGAIN, None).map(JsValue::from),
-            };
+        if LockCall::is_one(&url) {
+            return self.together.arrive(&request);
         }
         if let Some(call) = ControlCall::from_url(&url) {
-            let object = Rc::clone(&self.0);
-            return Ok(future_to_promise(serve_control(object, request, call)).into());
+            let object = Rc::clone(&self.object);
+            return Ok(js::promise(serve_control(object, request, call)).into());
         }
         if let Some(Batch(entries)) = Batch::from_url(&url) {
-            return turned_away(&self.0, entries);
+            return turned_away(&self.object, entries);
         }
         js::respond(&Problem::not_found().into_answer(), RequestId(0)).map(JsValue::from)
     }
 
     pub fn alarm(&self) {
-        if self.0.alarm().is_err() {
+        let rung = catch_unwind(AssertUnwindSafe(|| self.object.alarm()));
+        if !matches!(rung, Ok(Ok(()))) {
             // Retries of the platform are few; ours are not. If even this fails,
             // a lease still ends with the next call.
-            let _ = self.0.store.arm(js::now().plus(ALARM_RETRY));
+            let _ = self.object.store.arm(js::now().plus(ALARM_RETRY));
         }
+    }
+}
+
+/// Answers a lock call: at once, or with a promise where it waits.
+fn serve_lock(object: &Rc<Object>, request: &Request) -> Result<JsValue, JsValue> {
+    let Some(call) = LockCall::from_url(&request.url()) else {
+        return js::respond(&Problem::not_found().into_answer(), RequestId(0)).map(JsValue::from);
+    };
+    let id = call.caller.request;
+    match lock(object, call) {
+        Ok(Come::Answer(answer)) => js::respond(&answer, id).map(JsValue::from),
+        Ok(Come::DeadKey) => js::signal(DEAD_KEY, None).map(JsValue::from),
+        Ok(Come::StalePolicy(said)) => js::signal(STALE_POLICY, Some(&said)).map(JsValue::from),
+        Ok(Come::Waits(attempt, receiver)) => {
+            let waits = wait(Rc::clone(object), request.signal(), attempt, id, receiver);
+            Ok(js::promise(waits).into())
+        }
+        Err(Fault) => js::signal(AGAIN, None).map(JsValue::from),
     }
 }
 
@@ -172,7 +204,7 @@ fn serve_verb(
             if let Some(Refused { outcome, ip }) = refused {
                 log(object, source, now, caller, outcome, ip)?;
             }
-            return Ok(Come::Answer(HttpAnswer::json(200, &json!({}))));
+            return Ok(Come::Answer(HttpAnswer::json(200, &object! {})));
         }
         // Nothing can have such an id.
         Verb::Renew { slot: None } => return Ok(Come::Answer(answer::renew(None))),
@@ -219,13 +251,16 @@ async fn wait(
     receiver: Receiver<Answer>,
 ) -> Result<JsValue, JsValue> {
     let leaver = Rc::clone(&object);
-    let leave = Closure::<dyn FnMut()>::new(move || leave(&leaver, attempt, request));
+    let leave = Closure::<dyn FnMut()>::own_assert_unwind_safe(move || {
+        leave(&leaver, attempt, request);
+    });
     let listener: &js_sys::Function = leave.as_ref().unchecked_ref();
     signal_of_caller.add_event_listener_with_callback("abort", listener)?;
     if signal_of_caller.aborted() {
         self::leave(&object, attempt, request);
     }
     let answer = receiver.await;
+    fault::strike(At::Wait);
     signal_of_caller.remove_event_listener_with_callback("abort", listener)?;
     match answer {
         Ok(answer) => {
@@ -261,6 +296,7 @@ async fn serve_control(
     // Awaited first: the turn that follows must not be interrupted.
     let body = JsFuture::from(request.text()?).await?;
     let body = body.as_string().unwrap_or_default();
+    fault::strike(At::Control);
     match operate::serve(&object, call, &body).await {
         Ok(answer) => js::respond(&answer, id).map(JsValue::from),
         Err(Fault) => js::signal(AGAIN, None).map(JsValue::from),

@@ -5,7 +5,6 @@ mod keys;
 mod learned;
 mod views;
 
-use serde_json::{Value, json};
 use wasm_bindgen_futures::JsFuture;
 
 use super::store::{Audited, Header, Write};
@@ -19,6 +18,7 @@ use crate::governor::ids::{Ref, Version};
 use crate::governor::settings::Settings;
 use crate::governor::snapshot::Snapshot;
 use crate::governor::time::Millis;
+use crate::json::{Json, object};
 use crate::outcome::Report;
 use crate::protocol::control::{Action, Condition, ControlCall};
 use crate::wire::answer::HttpAnswer;
@@ -77,11 +77,11 @@ impl Operation<'_> {
             Action::Keys { limit, after } => Ok(views::keys(source, self.now, *limit, *after)),
             Action::Log { limit, before } => {
                 let page = self.object.store.log(*limit, *before)?;
-                Ok(views::entries(&page))
+                Ok(views::entries(page))
             }
             Action::Audit { limit, before } => {
                 let page = self.object.store.audit_log(*limit, *before)?;
-                Ok(views::entries(&page))
+                Ok(views::entries(page))
             }
             Action::Force { reference } => self.force(source, *reference),
             Action::Mint {
@@ -104,7 +104,7 @@ impl Operation<'_> {
         }
     }
 
-    fn audited(&self, action: &'static str, detail: Value) -> Audited {
+    fn audited(&self, action: &'static str, detail: Json) -> Audited {
         Audited {
             at: self.now,
             request: self.call.request,
@@ -215,15 +215,15 @@ impl Operation<'_> {
         JsFuture::from(deleting)
             .await
             .map_err(|error| Fault::because("the storage was not deleted", error))?;
-        Ok(HttpAnswer::json(200, &json!({"deleted": true})))
+        Ok(HttpAnswer::json(200, &object! {"deleted": true}))
     }
 
     fn reset(&self, source: &mut Source) -> Result<HttpAnswer, Fault> {
-        let audited = self.audited("reset", json!({}));
+        let audited = self.audited("reset", object! {});
         self.object.apply(source, self.now, Command::Reset, |_| {
             vec![Write::Audit(audited)]
         })?;
-        Ok(HttpAnswer::json(200, &json!({"reset": true})))
+        Ok(HttpAnswer::json(200, &object! {"reset": true}))
     }
 
     fn explain(&self, source: &Source, body: &str) -> HttpAnswer {
@@ -238,10 +238,10 @@ impl Operation<'_> {
         if source.governor.find(reference).is_none() {
             return Ok(Problem::unknown("slot").into_answer());
         }
-        let audited = self.audited("forced", json!({"ref": reference.to_string()}));
+        let audited = self.audited("forced", object! {"ref": reference.to_string()});
         let command = Command::Force { reference };
         self.object
             .apply(source, self.now, command, |_| vec![Write::Audit(audited)])?;
-        Ok(HttpAnswer::json(200, &json!({"released": true})))
+        Ok(HttpAnswer::json(200, &object! {"released": true}))
     }
 }

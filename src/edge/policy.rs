@@ -6,7 +6,6 @@
 //! given if it was read within the last second.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use web_sys::Request;
@@ -19,6 +18,8 @@ use crate::fields::Fields;
 use crate::governor::command::Outcome;
 use crate::governor::ids::Version;
 use crate::governor::time::{Millis, Span};
+use crate::index::Shelf;
+use crate::json::object;
 use crate::wire::problem::{Kind, Problem};
 use crate::wire::request::{Carrier, bearer};
 
@@ -45,7 +46,7 @@ impl Known {
 }
 
 thread_local! {
-    static KNOWN: RefCell<BTreeMap<String, Known>> = const { RefCell::new(BTreeMap::new()) };
+    static KNOWN: RefCell<Shelf<Known>> = const { RefCell::new(Shelf::of(MOST_POLICIES)) };
 }
 
 /// The policy of a source; `None`: none is known, and plain is assumed.
@@ -63,12 +64,7 @@ pub fn forget(source: &str) {
 /// If it can't be read: Worker and object don't understand each other.
 pub fn learn(source: &str, said: &str) -> Result<(), Fault> {
     let known = read(said).ok_or_else(|| Fault::because("a policy can't be read", source))?;
-    KNOWN.with_borrow_mut(|all| {
-        if all.len() >= MOST_POLICIES && !all.contains_key(source) {
-            all.pop_first();
-        }
-        all.insert(source.to_owned(), known);
-    });
+    KNOWN.with_borrow_mut(|all| all.put(source, known));
     Ok(())
 }
 
@@ -86,7 +82,7 @@ fn read(said: &str) -> Option<Known> {
 
 /// The form in which an object says its policy.
 pub fn said(version: Version, policy: &Policy) -> String {
-    serde_json::json!({"version": version.to_string(), "access": policy.to_json()}).to_string()
+    object! {"version": version.to_string(), "access": policy.to_json()}.to_string()
 }
 
 /// A refusal, and what the log says of it.

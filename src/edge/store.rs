@@ -11,16 +11,17 @@ mod logs;
 pub mod row;
 
 use js_sys::{Array, JsString};
-use serde_json::Value;
 use wasm_bindgen::JsValue;
 
 use super::Fault;
+use super::fault::{self, At};
 use super::js::{Sql, Storage};
 use crate::access::families::Family;
 use crate::governor::command::{Attempt, Effect};
 use crate::governor::ids::{KeyId, RequestId, Version};
 use crate::governor::settings::Settings;
 use crate::governor::time::Millis;
+use crate::json::Json;
 use layout::{CREATE, LAYOUT};
 pub use logs::Page;
 use row::{moment, number, optional, row};
@@ -62,7 +63,7 @@ pub struct Audited {
     pub ip: Option<Box<str>>,
     pub action: &'static str,
     /// What it was done to; never a secret.
-    pub detail: Value,
+    pub detail: Json,
 }
 
 pub struct Store {
@@ -93,7 +94,13 @@ impl Store {
     }
 
     fn transaction(&self, writes: &[Write]) -> Result<(), JsValue> {
-        let mut body = || writes.iter().try_for_each(|write| self.write(write));
+        let mut body = || {
+            writes.iter().try_for_each(|write| {
+                self.write(write)?;
+                fault::strike(At::Transaction);
+                Ok(())
+            })
+        };
         self.storage.transaction(&mut body).map(|_| ())
     }
 

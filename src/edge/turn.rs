@@ -7,6 +7,7 @@
 use std::cell::RefCell;
 
 use super::Fault;
+use super::fault::{self, At};
 use super::js::{self, Namespace, ObjectContext};
 use super::store::{Header, Store, Write};
 use super::waiting::Waiting;
@@ -15,6 +16,7 @@ use crate::governor::Governor;
 use crate::governor::command::{Command, Effect, Reply};
 use crate::governor::time::{Millis, Span};
 use crate::protocol::directory::{DirectoryCall, Summary};
+use crate::wire::line;
 
 /// The least time between two summaries of a source.
 const SUMMARY_INTERVAL: Span = Span::from_seconds(15);
@@ -26,6 +28,8 @@ pub struct Object {
     pub waiting: Waiting,
     /// Where summaries go.
     pub directory: Option<Namespace>,
+    /// The share of attempts that get a line in the platform's log.
+    line_share: f64,
     memory: RefCell<Memory>,
 }
 
@@ -76,24 +80,39 @@ impl Source {
             limit: gauge.limit,
             in_use: gauge.in_use,
             depth: gauge.depth,
+            tally: *self.governor.tally(),
         }
     }
 }
 
+/// Forgets what an object knows when it is dropped: a turn that didn't come to
+/// its end, whatever cut it off, may have left memory ahead of storage.
+struct Forget<'a>(&'a Object);
+
+impl Drop for Forget<'_> {
+    fn drop(&mut self) {
+        if let Ok(mut memory) = self.0.memory.try_borrow_mut() {
+            *memory = Memory::Unread;
+        }
+        self.0.waiting.forget_all();
+    }
+}
+
 impl Object {
-    pub fn new(context: ObjectContext, directory: Option<Namespace>) -> Self {
+    pub fn new(context: ObjectContext, directory: Option<Namespace>, line_share: f64) -> Self {
         let store = Store::new(context.storage());
         Self {
             context,
             store,
             waiting: Waiting::default(),
             directory,
+            line_share,
             memory: RefCell::default(),
         }
     }
 
     /// Lets `work` at the source, or at the place where there is none. If it
-    /// fails, memory is forgotten.
+    /// fails or panics, memory is forgotten.
     ///
     /// # Errors
     /// What `work` says, or that storage can't be read.
@@ -102,12 +121,10 @@ impl Object {
         now: Millis,
         work: impl FnOnce(&mut Option<Box<Source>>) -> Result<T, Fault>,
     ) -> Result<T, Fault> {
+        let unless_done = Forget(self);
         let result = self.try_turn(now, work);
-        if result.is_err() {
-            if let Ok(mut memory) = self.memory.try_borrow_mut() {
-                *memory = Memory::Unread;
-            }
-            self.waiting.forget_all();
+        if result.is_ok() {
+            std::mem::forget(unless_done);
         }
         result
     }
@@ -124,6 +141,7 @@ impl Object {
             Memory::Absent => None,
             Memory::Present(source) => Some(source),
         };
+        fault::strike(At::Turn);
         let result = work(&mut source)?;
         *memory = source.map_or(Memory::Absent, Memory::Present);
         Ok(result)
@@ -159,9 +177,25 @@ impl Object {
         let is_row = |effect: &&Effect| !matches!(effect, Effect::Answer { .. });
         all.extend(step.effects.iter().filter(is_row).map(Write::Effect));
         self.store.commit(&all)?;
+        fault::strike(At::Written);
         self.push_summary(source, now);
+        self.log_attempts(&source.header.name, &step.effects);
         self.answer_waiters(step.effects);
         Ok(step.reply)
+    }
+
+    /// A line in the platform's log for a share of the attempts.
+    fn log_attempts(&self, source: &str, effects: &[Effect]) {
+        if self.line_share <= 0.0 {
+            return;
+        }
+        for effect in effects {
+            if let Effect::Record(attempt) = effect
+                && js::math_random() < self.line_share
+            {
+                js::log_line(&line::of(source, attempt));
+            }
+        }
     }
 
     pub fn answer_waiters(&self, effects: Vec<Effect>) {
@@ -215,6 +249,7 @@ impl Object {
     /// If storage failed; the alarm must be set again by the caller.
     pub fn alarm(&self) -> Result<(), Fault> {
         let now = js::now();
+        fault::strike(At::Alarm);
         self.turn(now, |source| {
             let Some(source) = source else {
                 return Ok(());
@@ -248,7 +283,7 @@ impl Object {
         source.pushed = Some(summary);
         let call = DirectoryCall::Push {
             source: source.header.name.clone(),
-            summary,
+            summary: Box::new(summary),
         };
         let stub = directory.get_by_name("directory");
         let pushed = stub

@@ -6,7 +6,6 @@
 //! wakes it with nothing, and its Worker calls again.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 
 use futures_channel::oneshot::{Receiver, Sender, channel};
 use wasm_bindgen::JsCast as _;
@@ -17,23 +16,24 @@ use super::js;
 use crate::governor::command::Answer;
 use crate::governor::ids::RequestId;
 use crate::governor::time::Millis;
+use crate::index::Table;
 
 #[derive(Default)]
 pub struct Waiting {
-    waiters: RefCell<BTreeMap<RequestId, Sender<Answer>>>,
+    waiters: RefCell<Table<Sender<Answer>>>,
     timer: Timer,
 }
 
 impl Waiting {
     pub fn add(&self, request: RequestId) -> Receiver<Answer> {
         let (sender, receiver) = channel();
-        self.waiters.borrow_mut().insert(request, sender);
+        self.waiters.borrow_mut().insert(request.0, sender);
         receiver
     }
 
     /// Answers a waiter; nothing happens if it isn't there any more.
     pub fn answer(&self, request: RequestId, answer: Answer) {
-        let waiter = self.waiters.borrow_mut().remove(&request);
+        let waiter = self.waiters.borrow_mut().remove(request.0);
         if let Some(waiter) = waiter {
             // It fails if the waiter is gone: its slot ends with its lease.
             let _ = waiter.send(answer);
@@ -41,12 +41,13 @@ impl Waiting {
     }
 
     pub fn forget(&self, request: RequestId) {
-        self.waiters.borrow_mut().remove(&request);
+        self.waiters.borrow_mut().remove(request.0);
     }
 
     /// Wakes all with nothing: memory was lost.
     pub fn forget_all(&self) {
-        self.waiters.borrow_mut().clear();
+        // Woken when nothing is borrowed any more.
+        drop(self.waiters.take());
         self.timer.stop();
     }
 

@@ -25,13 +25,15 @@ async function callObject(call, settle) {
   let pause = FIRST_PAUSE_MS;
   while (tries < MOST_TRIES) {
     const triedAt = Date.now();
+    // Failures that are slow, each within its deadline, must not add up.
+    if (tries > 0 && triedAt - call.started > call.wait + PATIENCE_MS) break;
     const gone = call.carried ? Math.max(1, triedAt - call.started) : 0;
     const left = Math.max(0, call.wait - gone);
     const answer = await once(call, `${call.url}&wait=${left}&waited=${gone}`, left + PATIENCE_MS);
     if (answer.response) {
-      const { response } = answer;
+      const { response, said } = answer;
       if (response.status < INTERNAL) return response;
-      if (response.status !== AGAIN) return settle(call, response.status, await response.text());
+      if (response.status !== AGAIN) return settle(call, response.status, said);
     } else if (answer.isFinal) {
       return settle(call, 0, answer.why);
     }
@@ -49,6 +51,11 @@ async function callObject(call, settle) {
   return settle(call, 0, "an object kept failing");
 }
 
+/** What an object says to its Worker is read within the same deadline. */
+async function withText(response) {
+  return { response, said: await response.text() };
+}
+
 /** One call with a deadline. An overloaded object is left alone; other failures are worth another try. */
 async function once(call, url, deadline) {
   let timer;
@@ -58,7 +65,8 @@ async function once(call, url, deadline) {
   try {
     // A new stub for each call: one that has failed stays broken.
     const fetched = call.namespace.getByName(call.source).fetch(url);
-    return await Promise.race([fetched.then((response) => ({ response })), late]);
+    const read = fetched.then((response) => (response.status < INTERNAL ? { response } : withText(response)));
+    return await Promise.race([read, late]);
   } catch (error) {
     console.error(`a call to an object failed: ${error}`);
     return { isFinal: error?.overloaded === true, why: "an object is overloaded" };

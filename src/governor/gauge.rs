@@ -6,6 +6,7 @@ use super::cooldown::Cooldown;
 use super::learning::Learning;
 use super::learning::rate::Gate;
 use super::rpm::WINDOW;
+use super::tally::Tally;
 use super::time::Millis;
 
 impl Governor {
@@ -21,6 +22,11 @@ impl Governor {
     /// The concurrency limit in force.
     pub(super) fn limit(&self) -> u32 {
         self.learning.limit(&self.settings)
+    }
+
+    /// What happened since the governor was loaded.
+    pub fn tally(&self) -> &Tally {
+        &self.tally
     }
 
     /// What was learned.

@@ -5,17 +5,13 @@
 //! wait each within their own time. A place goes when its last caller does.
 //! This module never decides who may be granted, only who is next.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use super::ids::{AttemptId, KeyId, RequestId, SlotSecret};
 use super::time::Millis;
+use crate::index::{Index, Table};
 
 /// Callers that may share one place; a further one is refused as if the queue
 /// were full.
 pub const MAX_CALLERS_OF_A_PLACE: usize = 16;
-
-/// Where a place stands: by arrival, then by the order in which it was taken.
-pub type Order = (Millis, u64);
 
 /// One call that waits.
 #[derive(Clone, Debug)]
@@ -37,14 +33,36 @@ pub struct Place {
     pub attempt: AttemptId,
     /// Never empty while the place stands in the queue.
     pub callers: Vec<Caller>,
+    arrived: Millis,
+    /// Counts the places that were ever taken.
+    ticket: u64,
+}
+
+impl Place {
+    /// Where it stands: by arrival, then by the order in which it was taken.
+    fn order(&self) -> u128 {
+        self.arrived.then(self.ticket)
+    }
+
+    /// The key of its callers with this deadline.
+    fn deadline_key(&self, deadline: Millis) -> u128 {
+        deadline.then(self.ticket)
+    }
+
+    fn waits_until(&self, deadline: Millis) -> bool {
+        self.callers.iter().any(|c| c.deadline == deadline)
+    }
 }
 
 /// The queue of a source.
 #[derive(Clone, Debug, Default)]
 pub struct Queue {
-    places: BTreeMap<Order, Place>,
-    attempts: BTreeMap<AttemptId, Order>,
-    deadlines: BTreeSet<(Millis, Order, RequestId)>,
+    /// By their order.
+    places: Table<Place>,
+    /// Where in the table the place of an attempt is.
+    attempts: Index,
+    /// Where in the table the place is in which someone waits until then.
+    deadlines: Index,
     tickets: u64,
 }
 
@@ -59,107 +77,112 @@ impl Queue {
     }
 
     pub fn earliest_deadline(&self) -> Option<Millis> {
-        self.deadlines.first().map(|(deadline, ..)| *deadline)
+        self.deadlines.first().map(|(key, _)| Millis::of_key(key))
     }
 
     /// The place of an attempt that already waits.
     pub fn of_attempt(&self, attempt: AttemptId) -> Option<&Place> {
-        self.places.get(self.attempts.get(&attempt)?)
+        self.places.at(self.attempts.get(attempt.0)?)
     }
 
     /// Takes a new place by the caller's arrival. The attempt must not wait yet.
     pub fn push(&mut self, attempt: AttemptId, caller: Caller) {
         self.tickets = self.tickets.saturating_add(1);
-        let order = (caller.arrived, self.tickets);
-        self.attempts.insert(attempt, order);
-        self.deadlines
-            .insert((caller.deadline, order, caller.request));
-        self.places.insert(
-            order,
-            Place {
-                attempt,
-                callers: vec![caller],
-            },
-        );
+        let deadline = caller.deadline;
+        let place = Place {
+            attempt,
+            arrived: caller.arrived,
+            ticket: self.tickets,
+            callers: vec![caller],
+        };
+        let key = place.deadline_key(deadline);
+        let (at, _) = self.places.insert(place.order(), place);
+        self.attempts.insert(attempt.0, at);
+        self.deadlines.insert(key, at);
     }
 
     /// Adds a caller to the place of its attempt. The same request come again
     /// takes its own place over. False if there is no place or no room in it.
     pub fn join(&mut self, attempt: AttemptId, caller: Caller) -> bool {
-        let Some(order) = self.attempts.get(&attempt) else {
+        let Some(at) = self.attempts.get(attempt.0) else {
             return false;
         };
-        let Some(place) = self.places.get_mut(order) else {
+        let Some(place) = self.places.at_mut(at) else {
             return false;
         };
+        let deadline = caller.deadline;
         let same = place
             .callers
             .iter_mut()
             .find(|c| c.request == caller.request);
-        let entry = (caller.deadline, *order, caller.request);
         if let Some(former) = same {
-            self.deadlines
-                .remove(&(former.deadline, *order, former.request));
+            let given_up = former.deadline;
             *former = caller;
+            if !place.waits_until(given_up) {
+                self.deadlines.remove(place.deadline_key(given_up));
+            }
         } else if place.callers.len() < MAX_CALLERS_OF_A_PLACE {
             place.callers.push(caller);
         } else {
             return false;
         }
-        self.deadlines.insert(entry);
+        self.deadlines.insert(place.deadline_key(deadline), at);
         true
     }
 
     /// Takes the head out, with all its callers.
     pub fn pop(&mut self) -> Option<Place> {
-        let (order, place) = self.places.pop_first()?;
-        self.attempts.remove(&place.attempt);
+        let place = self.places.pop_first()?;
+        self.attempts.remove(place.attempt.0);
         for caller in &place.callers {
-            self.deadlines
-                .remove(&(caller.deadline, order, caller.request));
+            self.deadlines.remove(place.deadline_key(caller.deadline));
         }
         Some(place)
     }
 
     /// Takes out one caller whose deadline has come by `now`.
     pub fn expire(&mut self, now: Millis) -> Option<Caller> {
-        let (deadline, order, request) = *self.deadlines.first()?;
+        let (key, at) = self.deadlines.first()?;
+        let deadline = Millis::of_key(key);
         if deadline > now {
             return None;
         }
-        self.take(order, request)
+        let callers = &self.places.at(at)?.callers;
+        let late = callers.iter().find(|caller| caller.deadline == deadline)?;
+        self.take(at, late.request)
     }
 
     /// Takes out the caller that went away.
     pub fn leave(&mut self, attempt: AttemptId, request: RequestId) -> Option<Caller> {
-        let order = *self.attempts.get(&attempt)?;
-        self.take(order, request)
+        self.take(self.attempts.get(attempt.0)?, request)
     }
 
     /// Takes out every caller for whom `gone` says so, in order of the queue.
     pub fn take_all(&mut self, gone: impl Fn(&Caller) -> bool) -> Vec<Caller> {
-        let leaving: Vec<(Order, RequestId)> = self
-            .places
-            .iter()
-            .flat_map(|(order, place)| place.callers.iter().map(move |c| (*order, c)))
-            .filter(|(_, caller)| gone(caller))
-            .map(|(order, caller)| (order, caller.request))
-            .collect();
+        let mut leaving = Vec::new();
+        for (_, place) in self.places.iter() {
+            for caller in place.callers.iter().filter(|caller| gone(caller)) {
+                leaving.push((place.attempt, caller.request));
+            }
+        }
         leaving
             .into_iter()
-            .filter_map(|(order, request)| self.take(order, request))
+            .filter_map(|(attempt, request)| self.leave(attempt, request))
             .collect()
     }
 
-    fn take(&mut self, order: Order, request: RequestId) -> Option<Caller> {
-        let place = self.places.get_mut(&order)?;
+    /// `at`: where in the table the caller's place is.
+    fn take(&mut self, at: u32, request: RequestId) -> Option<Caller> {
+        let place = self.places.at_mut(at)?;
         let index = place.callers.iter().position(|c| c.request == request)?;
         let caller = place.callers.remove(index);
-        self.deadlines.remove(&(caller.deadline, order, request));
+        if !place.waits_until(caller.deadline) {
+            self.deadlines.remove(place.deadline_key(caller.deadline));
+        }
         if place.callers.is_empty() {
-            let attempt = place.attempt;
-            self.places.remove(&order);
-            self.attempts.remove(&attempt);
+            let (attempt, order) = (place.attempt, place.order());
+            self.places.remove(order);
+            self.attempts.remove(attempt.0);
         }
         Some(caller)
     }
@@ -172,25 +195,27 @@ impl Queue {
         if self.attempts.len() != self.places.len() {
             return Err("a place without its attempt, or an attempt without its place");
         }
-        let mut callers: usize = 0;
-        for (order, place) in &self.places {
+        let mut watched: usize = 0;
+        for (order, place) in self.places.iter() {
             if place.callers.is_empty() {
                 return Err("a place that nobody waits in");
             }
-            if self.attempts.get(&place.attempt) != Some(order) {
+            let at = self.attempts.get(place.attempt.0);
+            let own = at.and_then(|at| self.places.at(at));
+            if own.is_none_or(|own| own.order() != order) || place.order() != order {
                 return Err("an attempt leads to another place");
             }
-            for caller in &place.callers {
-                callers = callers.saturating_add(1);
-                if !self
-                    .deadlines
-                    .contains(&(caller.deadline, *order, caller.request))
-                {
+            for (index, caller) in place.callers.iter().enumerate() {
+                if self.deadlines.get(place.deadline_key(caller.deadline)) != at {
                     return Err("a caller whose deadline nobody watches");
+                }
+                let mut before = place.callers.iter().take(index);
+                if before.all(|other| other.deadline != caller.deadline) {
+                    watched = watched.saturating_add(1);
                 }
             }
         }
-        if callers != self.deadlines.len() {
+        if watched != self.deadlines.len() {
             return Err("a deadline that nobody waits for");
         }
         Ok(())

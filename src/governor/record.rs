@@ -46,6 +46,7 @@ impl Governor {
             let held = |row| slots.holds_row(row);
             (self.ring.allocate(now, false, held), None)
         };
+        self.tally.attempt(one.outcome, Span::ZERO);
         effects.extend(surplus.map(|rows| Effect::Discard { rows }));
         effects.push(Effect::Record(Attempt {
             row,
@@ -71,6 +72,7 @@ impl Governor {
         effects: &mut Vec<Effect>,
     ) -> u32 {
         self.last = Ref(self.last.0.saturating_add(1));
+        self.tally.attempt(outcome, queued);
         let slots = &self.slots;
         let row = self
             .ring

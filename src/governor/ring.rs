@@ -183,15 +183,15 @@ impl Ring {
 
     /// The lowest index that no block has.
     fn fresh_index(&self) -> u32 {
-        let mut taken: Vec<u32> = self.blocks.iter().map(|block| block.index).collect();
-        taken.sort_unstable();
-        let mut index = 0;
-        for used in taken {
-            if used == index {
-                index = used.saturating_add(1);
+        // One of so many is free: there is one more than there are blocks.
+        let mut taken = vec![false; self.blocks.len().saturating_add(1)];
+        for block in &self.blocks {
+            if let Some(taken) = taken.get_mut(block.index as usize) {
+                *taken = true;
             }
         }
-        index
+        let free = taken.iter().position(|taken| !taken).unwrap_or_default();
+        u32::try_from(free).unwrap_or(u32::MAX)
     }
 }
 

@@ -4,11 +4,10 @@
 //! The JSON form is the wire's and the storage's alike. This module never
 //! decides what a change of settings does to those who are already in.
 
-use serde_json::{Value, json};
-
 use super::time::Span;
 use crate::access::policy::{Loopback, Policy};
 use crate::fields::{FieldError, Fields};
+use crate::json::{Json, object};
 
 const MOST_TERM_MS: u64 = 600_000;
 /// The longest that any source lets a caller queue.
@@ -123,28 +122,28 @@ impl Settings {
     }
 
     /// The same, with every default filled in.
-    pub fn to_json(&self) -> Value {
-        json!({
-            "concurrency": {
+    pub fn to_json(&self) -> Json {
+        object! {
+            "concurrency": object! {
                 "limit": self.concurrency.limit,
                 "adaptive": self.concurrency.adaptive,
                 "min": self.concurrency.min,
                 "max": self.concurrency.max,
             },
-            "rpm": {"limit": self.rpm.limit, "adaptive": self.rpm.adaptive},
-            "queue": {
+            "rpm": object! {"limit": self.rpm.limit, "adaptive": self.rpm.adaptive},
+            "queue": object! {
                 "maxDepth": self.queue.max_depth,
                 "timeoutMs": self.queue.timeout.ms(),
             },
-            "lease": {
+            "lease": object! {
                 "termMs": self.lease.term.ms(),
                 "renewIntervalMs": self.lease.renew_interval.ms(),
                 "requestTimeoutMs": self.lease.request_timeout.ms(),
             },
             "access": self.access.to_json(),
-            "log": {"keep": self.log.keep},
+            "log": object! {"keep": self.log.keep},
             "location": self.location,
-        })
+        }
     }
 }
 

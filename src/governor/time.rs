@@ -37,6 +37,16 @@ impl Millis {
         Self(self.0.saturating_sub(span.0))
     }
 
+    /// A key that sorts by the moment, then by the number.
+    pub const fn then(self, number: u64) -> u128 {
+        ((self.0 as u128) << 64) | number as u128
+    }
+
+    /// The moment of such a key.
+    pub const fn of_key(key: u128) -> Self {
+        Self((key >> 64) as u64)
+    }
+
     /// How long after `earlier` this is; zero if it isn't after it.
     pub const fn since(self, earlier: Self) -> Span {
         Span(self.0.saturating_sub(earlier.0))

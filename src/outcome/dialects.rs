@@ -14,8 +14,6 @@ mod sums;
 pub mod values;
 pub mod vocabulary;
 
-use std::collections::BTreeMap;
-
 use self::budgets::Budgets;
 use self::names::{Name, Role, Unit};
 use super::durations::{self, MINUTE, SECOND, When};
@@ -27,14 +25,25 @@ use crate::governor::time::{Millis, Span};
 /// So much is read of one value.
 const LONGEST_VALUE: usize = 4096;
 
-/// The headers of a response, by their names in lower case.
+/// The headers of a response by their names in lower case, sorted, so that the
+/// order in which they came never matters.
 #[derive(Debug, Default)]
-pub struct Headers(BTreeMap<String, String>);
+pub struct Headers(Vec<(String, String)>);
 
 impl Headers {
     /// Adds a value; one that comes again is joined as HTTP does.
     pub fn add(&mut self, name: &str, value: &str) {
-        let known = self.0.entry(name.trim().to_lowercase()).or_default();
+        let name = name.trim().to_ascii_lowercase();
+        let place = match self.place(&name) {
+            Ok(place) => place,
+            Err(place) => {
+                self.0.insert(place, (name, String::new()));
+                place
+            }
+        };
+        let Some((_, known)) = self.0.get_mut(place) else {
+            return;
+        };
         if known.len() >= LONGEST_VALUE {
             return;
         }
@@ -50,8 +59,14 @@ impl Headers {
         );
     }
 
+    fn place(&self, name: &str) -> Result<usize, usize> {
+        self.0
+            .binary_search_by(|(known, _)| known.as_str().cmp(name))
+    }
+
     fn value(&self, name: &str) -> Option<&str> {
-        self.0.get(name).map(String::as_str)
+        let place = self.place(name).ok()?;
+        self.0.get(place).map(|(_, value)| value.as_str())
     }
 
     /// What time it is for the server that answered. A copy from a cache carries
@@ -79,7 +94,7 @@ impl Rate {
         for (name, value) in &headers.0 {
             let value = value.trim();
             // ip-api.com; elsewhere the name belongs to caches.
-            let is_countdown = name == "x-ttl" && headers.0.contains_key("x-rl");
+            let is_countdown = name == "x-ttl" && headers.value("x-rl").is_some();
             let name = if is_countdown { "x-rl-reset" } else { name };
             let Some(read) = names::read(name) else {
                 continue;

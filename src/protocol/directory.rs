@@ -1,6 +1,7 @@
 //! Calls to the directory: the list of sources, with a line of state each.
 
 use super::{Query, Url};
+use crate::governor::tally::Tally;
 use crate::governor::time::Millis;
 
 const BASE: &str = "http://directory/v1/";
@@ -12,6 +13,8 @@ pub struct Summary {
     pub limit: u32,
     pub in_use: u32,
     pub depth: u32,
+    /// Since the object was loaded.
+    pub tally: Tally,
 }
 
 /// One call to the directory.
@@ -32,12 +35,14 @@ pub enum DirectoryCall {
     /// Counts only for a source that is registered.
     Push {
         source: String,
-        summary: Summary,
+        summary: Box<Summary>,
     },
     List {
         limit: u32,
         after: String,
     },
+    /// The figures of all sources that pushed any.
+    Metrics,
 }
 
 impl DirectoryCall {
@@ -58,7 +63,9 @@ impl DirectoryCall {
                 .put("at", &summary.at.epoch_ms())
                 .put("limit", &summary.limit)
                 .put("inUse", &summary.in_use)
-                .put("depth", &summary.depth),
+                .put("depth", &summary.depth)
+                .put("tally", &summary.tally.to_text()),
+            Self::Metrics => Url::new(BASE, "metrics"),
             Self::List { limit, after } => Url::new(BASE, "list")
                 .put("limit", limit)
                 .put("after", after),
@@ -81,13 +88,19 @@ impl DirectoryCall {
             "has" => Some(Self::Has { source: source()? }),
             "push" => Some(Self::Push {
                 source: source()?,
-                summary: Summary {
+                summary: Box::new(Summary {
                     at: moment("at")?,
                     limit: query.parse("limit")?,
                     in_use: query.parse("inUse")?,
                     depth: query.parse("depth")?,
-                },
+                    // Neighbouring versions may count otherwise.
+                    tally: query
+                        .text("tally")
+                        .and_then(Tally::from_text)
+                        .unwrap_or_default(),
+                }),
             }),
+            "metrics" => Some(Self::Metrics),
             "list" => Some(Self::List {
                 limit: query.parse("limit")?,
                 after: query.text("after")?.to_owned(),
@@ -110,6 +123,10 @@ mod tests {
             limit: 2,
             in_use: 3,
             depth: 4,
+            tally: Tally {
+                released: 5,
+                ..Tally::default()
+            },
         };
         for call in [
             DirectoryCall::Register {
@@ -117,11 +134,12 @@ mod tests {
                 created_at: at(1),
                 updated_at: at(2),
             },
+            DirectoryCall::Metrics,
             DirectoryCall::Remove { source: source() },
             DirectoryCall::Has { source: source() },
             DirectoryCall::Push {
                 source: source(),
-                summary,
+                summary: Box::new(summary),
             },
             DirectoryCall::List {
                 limit: 5,

@@ -109,6 +109,11 @@ impl LockCall {
         url.0
     }
 
+    /// Whether the URL is meant as a lock call.
+    pub fn is_one(url: &str) -> bool {
+        url.starts_with(BASE)
+    }
+
     /// `None` if the URL is no lock call.
     pub fn from_url(url: &str) -> Option<Self> {
         let (verb, query) = Query::of(url, BASE)?;

@@ -1,12 +1,12 @@
 //! Answers as HTTP: the grant, the refusals, the governor's headers,
 //! `Retry-After`. Randomness comes in as an argument.
 
-use serde_json::{Value, json};
-
+use super::metrics;
 use super::problem::{Kind, Problem};
 use crate::governor::command::{Answer, Gauge, Grant, Refusal, Renewed, Verdict};
 use crate::governor::ids::RequestId;
 use crate::governor::time::{Millis, Span};
+use crate::json::{Json, write_text};
 
 /// An HTTP answer before the headers that every answer carries.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,11 +17,20 @@ pub struct HttpAnswer {
 }
 
 impl HttpAnswer {
-    pub fn json(status: u16, body: &Value) -> Self {
+    pub fn json(status: u16, body: &Json) -> Self {
         Self {
             status,
             headers: Vec::new(),
             body: body.to_string(),
+        }
+    }
+
+    /// The text of `GET /metrics`.
+    pub fn metrics(text: String) -> Self {
+        Self {
+            status: 200,
+            headers: vec![("Content-Type", metrics::CONTENT_TYPE.to_owned())],
+            body: text,
         }
     }
 
@@ -34,14 +43,19 @@ impl HttpAnswer {
     /// The `ResponseInit` of the fetch standard, as JSON, with the headers that
     /// every answer carries.
     pub fn init_json(&self, request: RequestId) -> String {
-        let mut headers = serde_json::Map::new();
-        headers.insert("Content-Type".into(), "application/json".into());
-        headers.insert("Cache-Control".into(), "no-store".into());
-        headers.insert("x-swarmvia-request-id".into(), request.to_string().into());
+        // Written by hand: it is made for every answer.
+        let mut json = format!(
+            r#"{{"status":{},"headers":{{"Content-Type":"application/json","Cache-Control":"no-store","x-swarmvia-request-id":"{request}""#,
+            self.status
+        );
         for (name, value) in &self.headers {
-            headers.insert((*name).into(), value.as_str().into());
+            json.push(',');
+            write_text(name, &mut json);
+            json.push(':');
+            write_text(value, &mut json);
         }
-        json!({"status": self.status, "headers": headers}).to_string()
+        json.push_str("}}");
+        json
     }
 }
 
@@ -185,6 +199,7 @@ mod tests {
     use super::*;
     use crate::governor::command::RpmGauge;
     use crate::governor::ids::{SlotId, SlotSecret};
+    use serde_json::{Value, json};
 
     const NOW: Millis = Millis::from_epoch(1_710_000_000_000);
 

@@ -3,11 +3,10 @@
 
 use std::borrow::Cow;
 
-use serde_json::{Map, Value};
-
 use super::answer::HttpAnswer;
 use crate::fields::FieldError;
 use crate::governor::time::Span;
+use crate::json::object;
 
 /// The `error` word of a body, with its status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -167,22 +166,17 @@ impl Problem {
     }
 
     pub fn into_answer(self) -> HttpAnswer {
-        let mut body = Map::new();
-        body.insert("error".into(), self.kind.word().into());
-        if let Some(reason) = self.reason {
-            body.insert("reason".into(), reason.into());
-        }
-        body.insert("message".into(), self.message.into());
-        if let Some(field) = self.field {
-            body.insert("field".into(), field.into());
-        }
-        if let Some(span) = self.retry_after {
-            body.insert("retryAfterMs".into(), span.ms().into());
-        }
+        let body = object! {
+            "error": self.kind.word(),
+            "reason": self.reason,
+            "message": self.message.as_ref(),
+            "field": self.field,
+            "retryAfterMs": self.retry_after.map(Span::ms),
+        };
         HttpAnswer {
             status: self.kind.status(),
             headers: self.headers,
-            body: Value::Object(body).to_string(),
+            body: body.without_nulls().to_string(),
         }
     }
 }

@@ -5,6 +5,7 @@
 
 use std::str::FromStr;
 
+use super::page::Page;
 use super::problem::Problem;
 use crate::governor::ids::NotAnId;
 
@@ -51,6 +52,8 @@ pub enum Route<'a> {
         source: &'a str,
     },
     Control(Control<'a>),
+    /// A file of the dashboard or of the API docs.
+    Page(Page<'a>),
     Health,
     OpenApi,
 }
@@ -79,6 +82,7 @@ pub enum Control<'a> {
     RevokeKey { source: &'a str, key: &'a str },
     ReadLog(&'a str),
     ReadAudit(&'a str),
+    Metrics,
 }
 
 /// The parts of a URL that matter here.
@@ -170,7 +174,13 @@ pub fn route<'a>(hosts: &Hosts, target: &Target<'a>, method: &str) -> Result<Rou
             lock(method, source, Verb::Release(slot))
         }
         ["pools", source, "keys", "refresh"] => only(method, "POST", Route::Refresh { source }),
-        ref path => control(path, method).map(Route::Control),
+        ref path => match Page::at(path) {
+            Some(page) => match method {
+                "GET" | "HEAD" => Ok(Route::Page(page)),
+                _ => Err(Problem::method_not_allowed("GET, HEAD")),
+            },
+            None => control(path, method).map(Route::Control),
+        },
     }
 }
 
@@ -188,6 +198,7 @@ fn lock<'a>(method: &str, source: &'a str, verb: Verb<'a>) -> Result<Route<'a>, 
 
 fn control<'a>(path: &[&'a str], method: &str) -> Result<Control<'a>, Problem> {
     match *path {
+        ["metrics"] => only(method, "GET", Control::Metrics),
         ["pools"] => only(method, "GET", Control::ListSources),
         ["pools", source] => match method {
             "GET" => Ok(Control::ShowSource(source)),
@@ -255,6 +266,13 @@ mod tests {
             ("POST", "/healthz", 405),
             ("GET", "/", 404),
             ("GET", "", 404),
+            ("GET", "/dashboard", 200),
+            ("HEAD", "/dashboard/", 200),
+            ("POST", "/dashboard", 405),
+            ("GET", "/dashboard/assets/main-1.js", 200),
+            ("GET", "/dashboard/nothing", 404),
+            ("GET", "/docs", 200),
+            ("GET", "/index.html", 404),
         ] {
             let url = format!("https://api.swarmvia.cloud{path}");
             assert_eq!(status(&url, method), expected, "{method} {path}");
@@ -274,6 +292,9 @@ mod tests {
         ] {
             let url = format!("http://{host}/pools/demo/lock/acquire");
             assert_eq!(status(&url, "POST"), expected, "{host}");
+            // A source's own host has no pages: the path is its upstream's.
+            let page = format!("http://{host}/dashboard");
+            assert_eq!(status(&page, "GET"), expected, "{host}");
         }
     }
 

@@ -179,7 +179,7 @@ fn fifty_reports_of_one_incident_make_one_cut() {
     assert_eq!(crowd.limit(), 37);
 }
 
-/// What was learned is lost on restart (OmniRoute 13895).
+/// What was learned is lost on restart (`OmniRoute` 13895).
 #[test]
 fn what_was_learned_survives_a_restart_and_reset_forgets_it() {
     let mut settings = adaptive(1, 50, 50);

@@ -15,8 +15,11 @@ export { sleep };
 export const ADMIN_TOKEN = "serve-test-admin-token-serve-test-0";
 export const SIGNING_KEYS = "k1:MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
 
-/** A server on a data folder of its own. `kill` ends it as a crash would, `start` brings it back on the same port. */
-export async function serve(env = { ADMIN_TOKEN, SIGNING_KEYS }) {
+/**
+ * A server on a data folder of its own. `kill` ends it as a crash would, `start` brings it back on the same port.
+ * `outDir` is the build that it runs.
+ */
+export async function serve(env = { ADMIN_TOKEN, SIGNING_KEYS }, outDir = "build") {
   const data = await mkdtemp(join(tmpdir(), "swarmvia-serve-"));
   const port = await freePort();
   const shared = new Agent({ keepAlive: true });
@@ -24,8 +27,12 @@ export async function serve(env = { ADMIN_TOKEN, SIGNING_KEYS }) {
 
   const self = {
     port,
+    data,
+    get pid() {
+      return server.pid;
+    },
     async start() {
-      server = await startServe({ port, data, env, output: "ignore" });
+      server = await startServe({ port, data, env, outDir, output: "ignore" });
     },
     async kill() {
       process.kill(server.pid, "SIGKILL");

@@ -5,7 +5,6 @@
 //! are shared with others, who need other keys. The kind of a key is its
 //! algorithm; a token has no say in it.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
 use base64ct::{Base64UrlUnpadded, Encoding as _};
@@ -15,6 +14,8 @@ use jwt_compact::{Algorithm, AlgorithmExt as _, Claims, UntrustedToken, Validati
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
+
+use crate::fields::Members;
 
 /// The most keys of one set, usable or not.
 const MOST_KEYS: usize = 32;
@@ -232,8 +233,8 @@ pub fn private_member(json: &str) -> Option<(usize, &'static str)> {
 }
 
 fn private_name(raw: &RawValue) -> Option<&'static str> {
-    let members: BTreeMap<String, &RawValue> = serde_json::from_str(raw.get()).ok()?;
+    let members: Members = serde_json::from_str(raw.get()).ok()?;
     PRIVATE_MEMBERS
         .into_iter()
-        .find(|name| members.contains_key(*name))
+        .find(|name| members.get(name).is_some())
 }

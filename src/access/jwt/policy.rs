@@ -1,13 +1,12 @@
 //! What a source asks of a JWT, as its settings say it.
 
-use serde_json::{Value, json};
-
 use super::Expectation;
 use super::keys::{KeySet, private_member};
 pub use super::url::Loopback;
 use super::url::{MOST_URL_CHARS, is_key_set_url};
 use crate::access::policy::{MOST_CLAIM_CHARS, required};
 use crate::fields::{FieldError, Fields};
+use crate::json::{Json, object};
 
 /// The header in which a token is looked for if the settings don't say.
 const DEFAULT_HEADER: &str = "X-Swarmvia-Jwt";
@@ -52,19 +51,17 @@ impl JwtPolicy {
         Ok(parsed)
     }
 
-    pub(in crate::access) fn to_json(&self) -> Value {
-        let mut json = json!({
-            "issuer": self.issuer,
-            "audience": self.audience,
-            "header": self.header,
-        });
-        let (name, keys) = match &self.keys {
-            KeySource::Url(url) => ("jwksUrl", Value::from(url.as_str())),
-            KeySource::Inline(set) => ("jwks", serde_json::from_str(set).unwrap_or_default()),
+    pub(in crate::access) fn to_json(&self) -> Json {
+        let mut json = object! {
+            "issuer": self.issuer.as_str(),
+            "audience": self.audience.as_str(),
+            "header": self.header.as_str(),
         };
-        if let Some(members) = json.as_object_mut() {
-            members.insert(name.into(), keys);
-        }
+        let (name, keys) = match &self.keys {
+            KeySource::Url(url) => ("jwksUrl", Json::from(url.as_str())),
+            KeySource::Inline(set) => ("jwks", Json::read(set).unwrap_or(Json::Null)),
+        };
+        json.put(name, keys);
         json
     }
 
@@ -103,7 +100,7 @@ fn key_source(fields: &Fields, loopback: Loopback) -> Result<KeySource, FieldErr
             "must be an https:// URL with a plain host name, without user, fragment or spaces.",
         ),
         (None, Some(raw)) => {
-            let Ok(set) = serde_json::from_str::<Value>(raw.get()) else {
+            let Some(set) = Json::read(raw.get()) else {
                 return refuse(
                     fields,
                     "jwks",

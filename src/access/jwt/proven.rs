@@ -5,13 +5,12 @@
 //! good for: one that is good at one source, or under one policy, proves
 //! nothing elsewhere.
 
-use std::collections::BTreeMap;
-
 use sha2::{Digest as _, Sha256};
 
 use super::Expectation;
 use crate::governor::ids::Version;
 use crate::governor::time::Millis;
+use crate::index::Table;
 
 /// The most tokens that are remembered.
 pub const MOST_TOKENS: usize = 1024;
@@ -50,10 +49,12 @@ impl Scope<'_> {
 
 #[derive(Default)]
 pub struct Proven {
-    known: BTreeMap<[u8; 32], Proof>,
+    /// By the first half of the digest.
+    known: Table<Proof>,
 }
 
 struct Proof {
+    digest: [u8; 32],
     generation: u64,
     expires_at: Millis,
 }
@@ -61,31 +62,40 @@ struct Proof {
 impl Proven {
     /// Whether this token was found good for this, and still is.
     pub fn holds(&self, scope: &Scope<'_>, token: &str, now: Millis) -> bool {
-        let proof = self.known.get(&scope.digest(token));
-        proof.is_some_and(|proof| now < proof.expires_at)
+        let digest = scope.digest(token);
+        let proof = self.known.get(key(&digest));
+        proof.is_some_and(|proof| proof.digest == digest && now < proof.expires_at)
     }
 
     pub fn remember(&mut self, scope: &Scope<'_>, token: &str, expires_at: Millis, now: Millis) {
         if self.known.len() >= MOST_TOKENS {
-            self.known.retain(|_, proof| now < proof.expires_at);
+            self.known.retain(|proof| now < proof.expires_at);
         }
         if self.known.len() >= MOST_TOKENS {
             let soonest = self.known.iter().min_by_key(|(_, proof)| proof.expires_at);
-            if let Some(soonest) = soonest.map(|(digest, _)| *digest) {
-                self.known.remove(&soonest);
+            if let Some(soonest) = soonest.map(|(key, _)| key) {
+                self.known.remove(soonest);
             }
         }
+        let digest = scope.digest(token);
         let proof = Proof {
+            digest,
             generation: scope.generation,
             expires_at,
         };
-        self.known.insert(scope.digest(token), proof);
+        self.known.insert(key(&digest), proof);
     }
 
     /// Drops what was found good by a set that is no more.
     pub fn forget(&mut self, generation: u64) {
-        self.known.retain(|_, proof| proof.generation != generation);
+        self.known.retain(|proof| proof.generation != generation);
     }
+}
+
+fn key(digest: &[u8; 32]) -> u128 {
+    digest
+        .first_chunk()
+        .map_or(0, |half| u128::from_be_bytes(*half))
 }
 
 #[cfg(test)]

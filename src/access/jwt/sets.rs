@@ -5,11 +5,11 @@
 //! a newer one can't be had. Only one of many callers fetches; the others use
 //! the old set, or wait where there is none.
 
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::keys::KeySet;
 use crate::governor::time::{Millis, Span};
+use crate::index::Shelf;
 
 /// The most sets that are kept.
 pub const MOST_SETS: usize = 100;
@@ -39,9 +39,8 @@ pub enum Look {
     Unavailable,
 }
 
-#[derive(Default)]
 pub struct KeySets {
-    known: BTreeMap<String, Entry>,
+    known: Shelf<Entry>,
     /// How many sets there were so far.
     generations: u64,
 }
@@ -59,42 +58,24 @@ struct Entry {
     used_at: Millis,
 }
 
+impl Default for KeySets {
+    fn default() -> Self {
+        Self {
+            known: Shelf::of(MOST_SETS),
+            generations: 0,
+        }
+    }
+}
+
 impl KeySets {
     /// A set that is fresh, or the freshest that can be had.
     pub fn look(&mut self, url: &str, now: Millis) -> Look {
-        let entry = self.entry(url, now);
-        if let Some(held) = entry.held.as_ref().filter(|_| now < entry.fresh_until) {
-            return Look::Use(held.clone());
-        }
-        let waits = entry.is_fetching(now);
-        if waits || is_within(entry.failed_at, RETRY_AFTER, now) {
-            return match &entry.held {
-                Some(held) => Look::Use(held.clone()),
-                None if waits => Look::Wait,
-                None => Look::Unavailable,
-            };
-        }
-        entry.fetching_since = Some(now);
-        Look::Fetch
+        self.with(url, now, |entry| entry.look(now))
     }
 
     /// A set other than `seen`, in which a key was looked for in vain.
     pub fn look_beyond(&mut self, url: &str, seen: u64, now: Millis) -> Look {
-        let entry = self.entry(url, now);
-        if let Some(held) = entry.held.as_ref().filter(|held| held.generation != seen) {
-            return Look::Use(held.clone());
-        }
-        if entry.is_fetching(now) {
-            return Look::Wait;
-        }
-        if is_within(entry.failed_at, RETRY_AFTER, now)
-            || is_within(entry.forced_at, UNKNOWN_KEY_PAUSE, now)
-        {
-            return Look::Unavailable;
-        }
-        entry.fetching_since = Some(now);
-        entry.forced_at = Some(now);
-        Look::Fetch
+        self.with(url, now, |entry| entry.look_beyond(seen, now))
     }
 
     /// A set has come. Returns the generation that it replaced, if it is another
@@ -108,25 +89,32 @@ impl KeySets {
         now: Millis,
     ) -> Option<u64> {
         let generation = self.generations.saturating_add(1);
-        let entry = self.entry(url, now);
-        entry.fetching_since = None;
-        entry.failed_at = None;
-        entry.fresh_until = now.plus(lifetime);
-        if entry.held.is_some() && entry.digest == digest {
-            return None;
+        let held = Held {
+            set: Rc::new(set),
+            generation,
+        };
+        let replaced = self.with(url, now, |entry| {
+            entry.fetching_since = None;
+            entry.failed_at = None;
+            entry.fresh_until = now.plus(lifetime);
+            if entry.held.is_some() && entry.digest == digest {
+                return None;
+            }
+            entry.digest = digest;
+            Some(entry.held.replace(held))
+        });
+        if replaced.is_some() {
+            self.generations = generation;
         }
-        entry.digest = digest;
-        let set = Rc::new(set);
-        let replaced = entry.held.replace(Held { set, generation });
-        self.generations = generation;
-        replaced.map(|held| held.generation)
+        replaced.flatten().map(|held| held.generation)
     }
 
     /// A fetch has failed.
     pub fn failed(&mut self, url: &str, now: Millis) {
-        let entry = self.entry(url, now);
-        entry.fetching_since = None;
-        entry.failed_at = Some(now);
+        self.with(url, now, |entry| {
+            entry.fetching_since = None;
+            entry.failed_at = Some(now);
+        });
     }
 
     /// The set that there is, fresh or not.
@@ -134,20 +122,58 @@ impl KeySets {
         self.known.get(url)?.held.clone()
     }
 
-    fn entry(&mut self, url: &str, now: Millis) -> &mut Entry {
-        if !self.known.contains_key(url) && self.known.len() >= MOST_SETS {
+    /// Does something with the entry of `url`, for which the least used one
+    /// makes room.
+    fn with<T>(&mut self, url: &str, now: Millis, work: impl FnOnce(&mut Entry) -> T) -> T {
+        let known = self.known.remove(url);
+        if known.is_none() && self.known.len() >= MOST_SETS {
             let oldest = self.known.iter().min_by_key(|(_, entry)| entry.used_at);
-            if let Some(oldest) = oldest.map(|(url, _)| url.clone()) {
+            if let Some(oldest) = oldest.map(|(url, _)| url.to_owned()) {
                 self.known.remove(&oldest);
             }
         }
-        let entry = self.known.entry(url.to_owned()).or_default();
+        let mut entry = known.unwrap_or_default();
         entry.used_at = now;
-        entry
+        let result = work(&mut entry);
+        self.known.put(url, entry);
+        result
     }
 }
 
 impl Entry {
+    fn look(&mut self, now: Millis) -> Look {
+        if let Some(held) = self.held.as_ref().filter(|_| now < self.fresh_until) {
+            return Look::Use(held.clone());
+        }
+        let waits = self.is_fetching(now);
+        if waits || is_within(self.failed_at, RETRY_AFTER, now) {
+            return match &self.held {
+                Some(held) => Look::Use(held.clone()),
+                None if waits => Look::Wait,
+                None => Look::Unavailable,
+            };
+        }
+        self.fetching_since = Some(now);
+        Look::Fetch
+    }
+
+    fn look_beyond(&mut self, seen: u64, now: Millis) -> Look {
+        if let Some(held) = self.held.as_ref().filter(|held| held.generation != seen) {
+            return Look::Use(held.clone());
+        }
+        if self.is_fetching(now) {
+            return Look::Wait;
+        }
+        if is_within(self.failed_at, RETRY_AFTER, now)
+            || is_within(self.forced_at, UNKNOWN_KEY_PAUSE, now)
+        {
+            return Look::Unavailable;
+        }
+        self.fetching_since = Some(now);
+        self.forced_at = Some(now);
+        Look::Fetch
+    }
+
     /// Whether another is fetching. One who left while fetching is forgotten
     /// when the fetch would have timed out.
     fn is_fetching(&self, now: Millis) -> bool {

@@ -1,8 +1,6 @@
 //! Key families at the source's object: mint, refresh, revoke. Only digests
 //! come here.
 
-use serde_json::json;
-
 use super::Operation;
 use crate::access::families::{Family, Refresh};
 use crate::access::refresh::SecretDigest;
@@ -12,6 +10,7 @@ use crate::edge::turn::Source;
 use crate::governor::command::Command;
 use crate::governor::ids::KeyId;
 use crate::governor::time::Span;
+use crate::json::object;
 use crate::wire::answer::HttpAnswer;
 use crate::wire::problem::{Kind, Problem};
 
@@ -35,7 +34,7 @@ impl Operation<'_> {
     ) -> Result<HttpAnswer, Fault> {
         let pruned = source.families.prune(self.now);
         let is_full = source.families.is_full();
-        let detail = json!({"keyId": key.to_string(), "name": family.name});
+        let detail = object! {"keyId": key.to_string(), "name": family.name.as_deref()};
         let audited = self.audited("minted", detail);
         let mut writes: Vec<Write> = pruned.into_iter().map(Write::ForgetFamily).collect();
         if !is_full {
@@ -86,13 +85,13 @@ impl Operation<'_> {
             return Ok(Problem::unknown("live key").into_answer());
         }
         self.dismiss(source, key, "by an operator")?;
-        let body = json!({"keyId": key.to_string(), "revoked": true});
+        let body = object! {"keyId": key.to_string(), "revoked": true};
         Ok(HttpAnswer::json(200, &body))
     }
 
     /// Writes down that a family is revoked, and turns its waiters away.
     fn dismiss(&self, source: &mut Source, key: KeyId, why: &str) -> Result<(), Fault> {
-        let audited = self.audited("revoked", json!({"keyId": key.to_string(), "why": why}));
+        let audited = self.audited("revoked", object! {"keyId": key.to_string(), "why": why});
         let command = Command::Dismiss { key };
         self.object.apply(source, self.now, command, |source| {
             let family = source.families.find(key);
@@ -105,9 +104,9 @@ impl Operation<'_> {
 
 /// What the Worker needs to write the tokens.
 fn handed_out(status: u16, family: &Family) -> HttpAnswer {
-    let body = json!({
+    let body = object! {
         "expiresAt": family.expires_at.epoch_ms(),
         "refreshExpiresAt": family.refresh_expires_at.epoch_ms(),
-    });
+    };
     HttpAnswer::json(status, &body)
 }

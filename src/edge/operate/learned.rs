@@ -1,24 +1,23 @@
 //! What a source has learned, as operators see it, and what a report would
 //! teach it. Nothing here changes anything.
 
-use serde_json::{Value, json};
-
 use super::views;
 use crate::governor::Governor;
 use crate::governor::learning::Source;
 use crate::governor::time::{Millis, Span};
+use crate::json::{Json, object};
 use crate::outcome::Report;
 use crate::outcome::signal::Signal;
 use crate::wire::answer::HttpAnswer;
 
 /// What was learned, from which report, when; `null` for what isn't learned.
-pub fn learned(governor: &Governor) -> Value {
+pub fn learned(governor: &Governor) -> Json {
     let settings = governor.settings();
     let learned = governor.learned();
     let concurrency = settings.concurrency.adaptive.then(|| {
         let known = &learned.concurrency;
         by(
-            json!({"limit": known.level, "throttledAt": known.ceiling}),
+            object! {"limit": known.level, "throttledAt": known.ceiling},
             learned.concurrency_by,
         )
     });
@@ -26,33 +25,30 @@ pub fn learned(governor: &Governor) -> Value {
         let known = &learned.rate;
         let told = known
             .told
-            .map(|told| json!({"limit": told.limit, "windowMs": told.window.map(Span::ms)}));
+            .map(|told| object! {"limit": told.limit, "windowMs": told.window.map(Span::ms)});
         let inferred = known.inferred.map(|inferred| {
             let gate = inferred.gate();
-            json!({"limit": gate.limit, "windowMs": gate.window.ms(), "perHour": inferred.per_hour})
+            object! {"limit": gate.limit, "windowMs": gate.window.ms(), "perHour": inferred.per_hour}
         });
         let waiting = known.wait.map(|wait| wait.began.epoch_ms());
         let resets_at = known.budget.map(|budget| budget.resets_at.epoch_ms());
         by(
-            json!({
+            object! {
                 "stated": told,
                 "inferred": inferred,
                 "throttledSince": waiting,
                 "resetsAt": resets_at,
-            }),
+            },
             learned.rate_by,
         )
     });
-    json!({"concurrency": concurrency, "rate": rate})
+    object! {"concurrency": concurrency, "rate": rate}
 }
 
 /// With the report that taught it: the `ref` of its slot, and when it came.
-fn by(mut value: Value, source: Option<Source>) -> Value {
-    if let Some(fields) = value.as_object_mut() {
-        let reference = source.map(|source| source.reference.to_string());
-        fields.insert("ref".to_owned(), json!(reference));
-        fields.insert("at".to_owned(), json!(source.map(|s| s.at.epoch_ms())));
-    }
+fn by(mut value: Json, source: Option<Source>) -> Json {
+    value.put("ref", source.map(|source| source.reference.to_string()));
+    value.put("at", source.map(|source| source.at.epoch_ms()));
     value
 }
 
@@ -60,16 +56,15 @@ fn by(mut value: Value, source: Option<Source>) -> Value {
 pub fn explanation(governor: &Governor, report: &Report, now: Millis) -> HttpAnswer {
     let before = views::state(governor, now);
     let after = views::state(&governor.explained(now, report), now);
-    let changes: Vec<&String> = before
-        .as_object()
-        .into_iter()
-        .flatten()
-        .filter(|(name, value)| after.get(name.as_str()) != Some(value))
-        .map(|(name, _)| name)
+    // Both have the same members, in the same order.
+    let pairs = before.members().iter().zip(after.members());
+    let changes: Vec<&str> = pairs
+        .filter(|(before, after)| before != after)
+        .map(|((name, _), _)| name.as_ref())
         .collect();
     HttpAnswer::json(
         200,
-        &json!({
+        &object! {
             "read": read(report),
             "signal": match report.signal() {
                 Signal::Throttled => "throttled",
@@ -80,13 +75,13 @@ pub fn explanation(governor: &Governor, report: &Report, now: Millis) -> HttpAns
             "changes": changes,
             "before": before,
             "after": after,
-        }),
+        },
     )
 }
 
-fn read(report: &Report) -> Value {
+fn read(report: &Report) -> Json {
     let rate = &report.rate;
-    json!({
+    object! {
         "status": report.status,
         "throttled": report.throttled,
         "limit": rate.limit,
@@ -98,5 +93,5 @@ fn read(report: &Report) -> Value {
         "retryAfterMs": rate.retry_after.map(Span::ms),
         "windowMs": rate.window.map(Span::ms),
         "concurrencyLimit": rate.concurrency_limit,
-    })
+    }
 }

@@ -1,42 +1,42 @@
 //! A source as operators see it: its document, its lists. Nothing here changes
 //! anything, and no secret is shown.
 
-use serde_json::{Value, json};
-
 use super::learned;
 use crate::edge::store::Page;
 use crate::edge::turn::Source;
 use crate::governor::Governor;
 use crate::governor::ids::{KeyId, Ref};
 use crate::governor::slots::Slot;
+use crate::governor::tally::{OUTCOMES, Tally};
 use crate::governor::time::Millis;
+use crate::json::{Json, object};
 use crate::wire::answer::HttpAnswer;
 
 /// The settings of a source and its state.
 pub fn document(status: u16, source: &Source, now: Millis) -> HttpAnswer {
     let header = &source.header;
-    let body = json!({
-        "source": header.name,
+    let body = object! {
+        "source": header.name.as_str(),
         "version": header.version.to_string(),
         "createdAt": header.created_at.epoch_ms(),
         "updatedAt": header.updated_at.epoch_ms(),
         "settings": source.governor.settings().to_json(),
         "state": state(&source.governor, now),
-    });
+    };
     HttpAnswer::json(status, &body).with_header("ETag", format!("\"{}\"", header.version))
 }
 
-pub fn state(governor: &Governor, now: Millis) -> Value {
+pub fn state(governor: &Governor, now: Millis) -> Json {
     let gauge = governor.gauge();
     let rpm = gauge.rpm.map(|rpm| {
-        json!({
+        object! {
             "limit": rpm.limit,
             "used": governor.granted_within_a_minute(),
             "remaining": rpm.remaining,
             "opensAt": governor.rpm_opens_at().map(Millis::epoch_ms),
-        })
+        }
     });
-    json!({
+    object! {
         "at": now.epoch_ms(),
         "effectiveLimit": gauge.limit,
         "inUse": gauge.in_use,
@@ -45,7 +45,20 @@ pub fn state(governor: &Governor, now: Millis) -> Value {
         "rpm": rpm,
         "cooldownUntil": governor.cooldown().map(Millis::epoch_ms),
         "learned": learned::learned(governor),
-    })
+        "counters": counters(governor.tally()),
+    }
+}
+
+/// What happened since the object was loaded.
+fn counters(tally: &Tally) -> Json {
+    let outcomes = OUTCOMES.into_iter().zip(tally.outcomes);
+    let outcomes = outcomes.map(|(word, count)| (word, count.into()));
+    object! {
+        "acquires": Json::object(outcomes.collect()),
+        "released": tally.released,
+        "expired": tally.expired,
+        "throttled": tally.throttled,
+    }
 }
 
 pub fn slots(source: &Source, limit: u32, after: Option<Ref>) -> HttpAnswer {
@@ -57,19 +70,19 @@ pub fn slots(source: &Source, limit: u32, after: Option<Ref>) -> HttpAnswer {
     let page: Vec<&&Slot> = later.clone().take(limit).collect();
     let is_more = later.count() > page.len();
     let next = page.last().filter(|_| is_more);
-    let entries: Vec<Value> = page.iter().map(|slot| slot_entry(slot)).collect();
+    let entries: Vec<Json> = page.iter().map(|slot| slot_entry(slot)).collect();
     let next = next.map(|slot| slot.reference.to_string());
-    HttpAnswer::json(200, &json!({"slots": entries, "next": next}))
+    HttpAnswer::json(200, &object! {"slots": entries, "next": next})
 }
 
-fn slot_entry(slot: &Slot) -> Value {
-    json!({
+fn slot_entry(slot: &Slot) -> Json {
+    object! {
         "ref": slot.reference.to_string(),
         "keyId": slot.key.to_string(),
         "since": slot.granted_at.epoch_ms(),
         "leaseDeadline": slot.lease_deadline.epoch_ms(),
         "requestDeadline": slot.request_deadline.epoch_ms(),
-    })
+    }
 }
 
 pub fn keys(source: &Source, now: Millis, limit: u32, after: Option<KeyId>) -> HttpAnswer {
@@ -79,25 +92,25 @@ pub fn keys(source: &Source, now: Millis, limit: u32, after: Option<KeyId>) -> H
         .last()
         .filter(|_| is_more)
         .map(|(key, _)| key.to_string());
-    let entries: Vec<Value> = page
+    let entries: Vec<Json> = page
         .iter()
         .map(|(key, family)| {
-            json!({
+            object! {
                 "keyId": key.to_string(),
-                "name": family.name,
+                "name": family.name.as_deref(),
                 "createdAt": family.created_at.epoch_ms(),
                 "expiresAt": family.expires_at.epoch_ms(),
                 "refreshExpiresAt": family.refresh_expires_at.epoch_ms(),
                 "revokedAt": family.revoked_at.map(Millis::epoch_ms),
                 "state": family.state(now).word(),
-            })
+            }
         })
         .collect();
-    HttpAnswer::json(200, &json!({"keys": entries, "next": next}))
+    HttpAnswer::json(200, &object! {"keys": entries, "next": next})
 }
 
 /// A page of a log.
-pub fn entries(page: &Page) -> HttpAnswer {
+pub fn entries(page: Page) -> HttpAnswer {
     let next = page.next.map(|next| next.to_string());
-    HttpAnswer::json(200, &json!({"entries": page.entries, "next": next}))
+    HttpAnswer::json(200, &object! {"entries": page.entries, "next": next})
 }

@@ -1,11 +1,10 @@
 //! The access log and the audit log, page by page, newest first.
 
-use serde_json::{Value, json};
-
 use super::Store;
 use super::row::{Row, number, row};
 use crate::edge::Fault;
 use crate::governor::time::MAX_SAFE;
+use crate::json::{Json, object};
 use crate::wire::paging::Cursor;
 
 /// An attempt that took a slot is known to operators by the slot's name.
@@ -20,7 +19,7 @@ impl Store {
     /// If storage can't be read.
     pub fn log(&self, limit: u32, before: Option<Cursor>) -> Result<Page, Fault> {
         self.page(SELECT_LOG, limit, before, |row| {
-            json!({
+            object! {
                 "at": row.natural("at"),
                 "requestId": row.text("request"),
                 "keyId": row.text("key"),
@@ -30,7 +29,7 @@ impl Store {
                 "count": row.natural("omitted"),
                 "queuedMs": row.natural("queued_ms"),
                 "ref": row.text("slot_ref"),
-            })
+            }
         })
     }
 
@@ -41,13 +40,13 @@ impl Store {
     pub fn audit_log(&self, limit: u32, before: Option<Cursor>) -> Result<Page, Fault> {
         self.page("SELECT * FROM audit", limit, before, |row| {
             let detail = row.text("detail").unwrap_or_default();
-            json!({
+            object! {
                 "at": row.natural("at"),
                 "requestId": row.text("request"),
                 "action": row.text("action"),
-                "detail": serde_json::from_str::<Value>(&detail).unwrap_or_default(),
+                "detail": Json::read(&detail),
                 "ip": row.text("ip"),
-            })
+            }
         })
     }
 
@@ -57,7 +56,7 @@ impl Store {
         select: &str,
         limit: u32,
         before: Option<Cursor>,
-        entry: impl Fn(&Row) -> Value,
+        entry: impl Fn(&Row) -> Json,
     ) -> Result<Page, Fault> {
         let before = before.unwrap_or(Cursor {
             at: MAX_SAFE,
@@ -85,25 +84,15 @@ impl Store {
                     ordinal: row.natural("ordinal")?,
                 })
             }),
-            entries: page.iter().map(|row| without_nulls(entry(row))).collect(),
+            // What isn't known is left out.
+            entries: page.iter().map(|row| entry(row).without_nulls()).collect(),
         })
     }
 }
 
 /// A page of a log.
 pub struct Page {
-    pub entries: Vec<Value>,
+    pub entries: Vec<Json>,
     /// The value for `before` of the next page.
     pub next: Option<Cursor>,
-}
-
-/// What isn't known is left out.
-fn without_nulls(entry: Value) -> Value {
-    match entry {
-        Value::Object(fields) => fields
-            .into_iter()
-            .filter(|(_, value)| !value.is_null())
-            .collect(),
-        other => other,
-    }
 }

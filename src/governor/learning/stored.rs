@@ -4,8 +4,6 @@
 //! from being loaded. Fields that are unknown are ignored, those that are
 //! missing have their default, so neighbouring versions read each other's.
 
-use serde_json::{Value, json};
-
 use super::budget::Budget;
 use super::concurrency::Concurrency;
 use super::rate::{Inferred, Rate, Told, Wait};
@@ -16,39 +14,40 @@ use crate::governor::ids::Ref;
 use crate::governor::rpm::Rpm;
 use crate::governor::settings::Settings;
 use crate::governor::time::{Millis, Span};
+use crate::json::{Json, object};
 
 impl Learning {
     /// The form that is kept.
     pub fn to_text(&self, grants: &Rpm, now: Millis) -> String {
-        let concurrency = json!({
+        let concurrency = object! {
             "level": self.concurrency.level,
             "ceiling": self.concurrency.ceiling,
             "quietUntil": self.concurrency.quiet_until.epoch_ms(),
             "ramp": self.concurrency.ramp,
             "by": self.concurrency_by.map(source),
-        });
-        let rate = json!({
-            "told": self.rate.told.map(|told| json!({
+        };
+        let rate = object! {
+            "told": self.rate.told.map(|told| object! {
                 "limit": told.limit,
                 "windowMs": told.window.map(Span::ms),
-            })),
-            "inferred": self.rate.inferred.map(|inferred| json!({
+            }),
+            "inferred": self.rate.inferred.map(|inferred| object! {
                 "perHour": inferred.per_hour,
                 "quietUntil": inferred.quiet_until.epoch_ms(),
-            })),
+            }),
             "wait": self.rate.wait.map(wait),
-            "budget": self.rate.budget.map(|budget| json!({
+            "budget": self.rate.budget.map(|budget| object! {
                 "left": budget.left(grants),
                 "at": now.epoch_ms(),
                 "resetsAt": budget.resets_at.epoch_ms(),
-            })),
+            }),
             "by": self.rate_by.map(source),
-        });
-        json!({
+        };
+        object! {
             "concurrency": concurrency,
             "rate": rate,
             "incident": self.incident.0,
-        })
+        }
         .to_string()
     }
 
@@ -91,19 +90,19 @@ impl Learning {
     }
 }
 
-fn source(source: Source) -> Value {
-    json!({"ref": source.reference.0, "at": source.at.epoch_ms()})
+fn source(source: Source) -> Json {
+    object! {"ref": source.reference.0, "at": source.at.epoch_ms()}
 }
 
-fn wait(wait: Wait) -> Value {
-    json!({
+fn wait(wait: Wait) -> Json {
+    object! {
         "began": wait.began.epoch_ms(),
         "accepted": wait.accepted,
         "busyMs": wait.busy.ms(),
         "failedAt": wait.failed_at.epoch_ms(),
         "intervalMs": wait.interval.map(Span::ms),
         "nextAt": wait.next_at.epoch_ms(),
-    })
+    }
 }
 
 fn rate(fields: &Fields, grants: &Rpm, now: Millis) -> Result<Rate, FieldError> {

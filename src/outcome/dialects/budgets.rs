@@ -4,14 +4,12 @@
 
 use super::groups::{Group, count};
 use super::names::{Name, Role};
-use super::values::{self, Count, Item};
+use super::values::{self, Count, Item, MOST_ITEMS};
 use crate::governor::time::Millis;
 use crate::outcome::durations::{self, Decimal, When};
 use crate::outcome::structured::{self, Entry};
 use crate::outcome::windows::{Reset, ResetKind, Window};
 
-/// Items of one value that are looked at.
-const MOST_ITEMS: usize = 16;
 /// Budgets of one kind in a response; real ones tell of a dozen. What follows
 /// compares them with one another.
 const MOST_BUDGETS: usize = 64;
@@ -20,8 +18,8 @@ const MOST_BUDGETS: usize = 64;
 pub struct Budgets {
     now: Millis,
     groups: Vec<Group>,
-    states: Vec<(String, Entry)>,
-    policies: Vec<(String, Entry)>,
+    states: Vec<Entry>,
+    policies: Vec<Entry>,
 }
 
 impl Budgets {
@@ -38,11 +36,11 @@ impl Budgets {
     pub fn read(&mut self, name: &Name, value: &str) {
         let is_structured = structured::is_structured(value);
         match name.role {
-            Role::Policy => self.policies.extend(tagged(name, value)),
-            Role::State | Role::Entry if is_structured => self.states.extend(tagged(name, value)),
+            Role::Policy => put(&mut self.policies, name, value),
+            Role::State | Role::Entry if is_structured => put(&mut self.states, name, value),
             // `api-usage=18/5000`, `b=per_hour;q=100;r=99;t=1`
             Role::Limit | Role::Used if is_dictionary(value) => {
-                self.states.extend(tagged(name, value));
+                put(&mut self.states, name, value);
             }
             Role::Entry | Role::RetryAfter => {}
             Role::Reset => self.read_reset(name, value),
@@ -62,8 +60,7 @@ impl Budgets {
     }
 
     fn read_counts(&mut self, name: &Name, value: &str) {
-        let mut items = values::items(value);
-        items.truncate(MOST_ITEMS);
+        let items = values::items(value);
         let group = self.group(name);
         match name.role {
             Role::Remaining => {
@@ -79,13 +76,10 @@ impl Budgets {
                 group.remaining = items;
             }
             _ if items.iter().any(|item| item.of.is_some()) => {
-                group.limits = items
-                    .iter()
-                    .map(|item| Item {
-                        count: item.of,
-                        ..item.clone()
-                    })
-                    .collect();
+                group.limits.clone_from(&items);
+                for item in &mut group.limits {
+                    item.count = item.of;
+                }
                 group.used = items;
             }
             Role::Used => group.used = items,
@@ -104,14 +98,13 @@ impl Budgets {
                 name.is_span,
             )
         };
-        let resets: Vec<Reset> = one(value).map_or_else(
-            || {
-                let times = values::split_times(value);
-                let times = times.iter().take(MOST_ITEMS);
-                times.filter_map(|text| one(text)).collect()
-            },
-            |reset| vec![reset],
-        );
+        let mut resets: Vec<Reset> = Vec::new();
+        resets.extend(one(value));
+        if resets.is_empty() {
+            for text in values::split_times(value).iter().take(MOST_ITEMS) {
+                resets.extend(one(text));
+            }
+        }
         let group = self.group(name);
         group.has_epoch_ms |= is_millis(value);
         match (group.resets.first(), resets.first()) {
@@ -145,63 +138,75 @@ impl Budgets {
         &mut self.groups[place]
     }
 
-    pub fn into_windows(mut self) -> Vec<Window> {
-        self.states.truncate(MOST_BUDGETS);
-        self.policies.truncate(MOST_BUDGETS);
-        self.groups.truncate(MOST_BUDGETS);
+    pub fn into_windows(self) -> Vec<Window> {
         let mut windows = Vec::new();
-        let mut idle = Vec::new();
-        for (scope, policy) in &self.policies {
-            let mut window = of_entry(policy, scope, self.now);
-            window.is_idle = true;
-            idle.push((policy, window));
-        }
-        let policies = |scope: &str| -> Vec<Entry> {
-            let same = self.policies.iter().filter(|(other, _)| other == scope);
-            same.map(|(_, policy)| policy.clone()).collect()
-        };
-        for (scope, state) in &self.states {
+        for state in self.states.iter().take(MOST_BUDGETS) {
             let limit = state.limit.and_then(Count::whole);
-            let policies = policies(scope);
+            let policies = self.policies_of(&state.scope);
             let policy = structured::policy_of(state.name.as_deref(), limit, &policies);
-            windows.push(of_entry(&with_policy(state, policy), scope, self.now));
+            windows.push(self.window(state, policy));
         }
-        for group in self.groups.iter().filter(|group| group.is_believed()) {
-            let mut policies = policies(&group.scope);
-            policies.extend(group.policies.iter().cloned());
-            windows.extend(group.windows(&policies));
+        for group in self.groups.iter().take(MOST_BUDGETS) {
+            if group.is_believed() {
+                let mut policies = self.policies_of(&group.scope);
+                policies.extend(&group.policies);
+                group.tell(&policies, &mut windows);
+            }
         }
-        // A policy that a state or a triple speaks of is told already.
-        let is_told = |window: &Window| {
-            windows.iter().any(|other| {
+        let live = windows.len();
+        for policy in self.policies.iter().take(MOST_BUDGETS) {
+            let mut window = self.window(policy, None);
+            window.is_idle = true;
+            // One that a state or a triple speaks of is told already.
+            let is_same = |other: &Window| {
                 !other.is_empty() && other.unit == window.unit && other.scope == window.scope
-            })
-        };
-        let told: Vec<Window> = idle
-            .into_iter()
-            .map(|(_, window)| window)
-            .filter(|window| !is_told(window))
-            .collect();
-        windows.extend(told);
+            };
+            if !windows.iter().take(live).any(is_same) {
+                windows.push(window);
+            }
+        }
         windows.truncate(MOST_BUDGETS);
         windows
     }
+
+    fn policies_of(&self, scope: &str) -> Vec<&Entry> {
+        let mut policies = Vec::new();
+        for policy in self.policies.iter().take(MOST_BUDGETS) {
+            if policy.scope == scope {
+                policies.push(policy);
+            }
+        }
+        policies
+    }
+
+    /// The window of a state, with what its policy adds.
+    fn window(&self, entry: &Entry, policy: Option<&Entry>) -> Window {
+        let unit = policy.and_then(|policy| policy.unit).or(entry.unit);
+        let length = policy.and_then(|policy| policy.window).or(entry.window);
+        let limit = entry.limit.or(policy.and_then(|policy| policy.limit));
+        let mut window = Window {
+            unit: unit.unwrap_or_default(),
+            scope: entry.scope.clone(),
+            reset: entry.reset.and_then(|when| reset(when, self.now, false)),
+            length,
+            is_length_stated: length.is_some(),
+            ..Window::default()
+        };
+        count(&mut window, limit, entry.remaining, entry.used);
+        window
+    }
 }
 
-/// The entries of a value, with whose they are.
-fn tagged(name: &Name, value: &str) -> Vec<(String, Entry)> {
-    let mut entries = structured::entries(value);
-    if name.is_weak {
-        entries.retain(|entry| entry.used.is_some() && entry.limit.is_some());
-    }
-    entries.truncate(MOST_ITEMS);
-    entries
-        .into_iter()
-        .map(|mut entry| {
+/// Adds the entries of a value, with whose they are.
+fn put(entries: &mut Vec<Entry>, name: &Name, value: &str) {
+    for mut entry in structured::entries(value) {
+        let is_pair = entry.used.is_some() && entry.limit.is_some();
+        if is_pair || !name.is_weak {
             entry.unit = entry.unit.or(name.unit);
-            (name.scope.clone(), entry)
-        })
-        .collect()
+            entry.scope.clone_from(&name.scope);
+            entries.push(entry);
+        }
+    }
 }
 
 /// Whether a value begins with a key, rather than having parameters behind a
@@ -209,29 +214,6 @@ fn tagged(name: &Name, value: &str) -> Vec<(String, Entry)> {
 fn is_dictionary(value: &str) -> bool {
     let first = value.split([',', ';']).next().unwrap_or_default();
     first.contains('=') && !first.starts_with('"')
-}
-
-fn with_policy(state: &Entry, policy: Option<&Entry>) -> Entry {
-    let mut entry = state.clone();
-    if let Some(policy) = policy {
-        entry.limit = entry.limit.or(policy.limit);
-        entry.window = policy.window.or(entry.window);
-        entry.unit = policy.unit.or(entry.unit);
-    }
-    entry
-}
-
-fn of_entry(entry: &Entry, scope: &str, now: Millis) -> Window {
-    let mut window = Window {
-        unit: entry.unit.unwrap_or_default(),
-        scope: scope.to_owned(),
-        reset: entry.reset.and_then(|when| reset(when, now, false)),
-        length: entry.window,
-        is_length_stated: entry.window.is_some(),
-        ..Window::default()
-    };
-    count(&mut window, entry.limit, entry.remaining, entry.used);
-    window
 }
 
 fn reset(when: When, now: Millis, is_span: bool) -> Option<Reset> {

@@ -39,31 +39,32 @@ impl Group {
     pub fn put_limits(&mut self, mut items: Vec<Item>) {
         let is_plain = items.first().is_some_and(|item| !item.is_policy);
         if is_plain && items.iter().skip(1).any(|item| item.is_policy) {
-            let rest = items.split_off(1);
-            self.policies = rest
-                .into_iter()
-                .filter(|item| item.is_policy)
-                .map(|item| Entry {
+            for item in items.iter().skip(1).filter(|item| item.is_policy) {
+                self.policies.push(Entry {
                     limit: item.count,
                     window: item.window,
                     ..Entry::default()
-                })
-                .collect();
+                });
+            }
+            items.truncate(1);
         }
         self.limits = items;
     }
 
-    pub fn windows(&self, policies: &[Entry]) -> Vec<Window> {
+    /// Adds what the group tells of, among `policies` of the same scope.
+    pub fn tell(&self, policies: &[&Entry], windows: &mut Vec<Window>) {
         let places = self
             .limits
             .len()
             .max(self.remaining.len())
             .max(self.used.len())
             .max(1);
-        (0..places)
-            .map(|place| self.window(place, policies))
-            .filter(|window| !window.is_empty())
-            .collect()
+        for place in 0..places {
+            let window = self.window(place, policies);
+            if !window.is_empty() {
+                windows.push(window);
+            }
+        }
     }
 
     /// `x-acme-limit` alone can be anything; beside `x-acme-remaining`, or with a
@@ -75,7 +76,7 @@ impl Group {
         !self.is_weak || is_pair || is_whole
     }
 
-    fn window(&self, place: usize, policies: &[Entry]) -> Window {
+    fn window(&self, place: usize, policies: &[&Entry]) -> Window {
         let limit = nth(&self.limits, place, None);
         let stated = limit.and_then(|item| item.window);
         let remaining = nth(&self.remaining, place, stated);

@@ -59,7 +59,6 @@ impl Sum {
             };
             before = *word;
         }
-        sum.scope.sort_unstable();
         Some(sum)
     }
 
@@ -86,7 +85,13 @@ impl Sum {
 
     fn add_scope(&mut self, text: &str) {
         self.has_unknown_after = true;
-        self.scope.push(text.to_owned());
+        self.put_scope(text);
+    }
+
+    /// Sorted: the order of words is the vendors' taste.
+    fn put_scope(&mut self, text: &str) {
+        let place = self.scope.iter().take_while(|word| word.as_str() < text);
+        self.scope.insert(place.count(), text.to_owned());
     }
 
     /// `ms` at the front is Microsoft.
@@ -108,7 +113,7 @@ impl Sum {
         match word {
             Word::Limit | Word::Max | Word::Total => self.ends_in = Some(Word::Limit),
             Word::Used | Word::Window | Word::Reset => self.ends_in = Some(word),
-            Word::Part => self.scope.push(text.to_owned()),
+            Word::Part => self.put_scope(text),
             Word::Requests(ms) => {
                 self.said.push(Word::Request);
                 self.window_ms = Some(ms);
@@ -192,7 +197,7 @@ impl Sum {
                 let is_counted = self.has(Word::Request)
                     || self.has(Word::Token)
                     || self.has(Word::Concurrent)
-                    || (self.has(Word::Api) && self.has(Word::Limit));
+                    || self.has(Word::Limit);
                 return self.has(Word::Reset).then_some(is_counted);
             }
             _ => return None,

@@ -4,7 +4,7 @@
 //! (unquoted names, empty parameters, blanks), and each piece that can't be read
 //! is unknown rather than the end of the whole.
 
-use crate::governor::time::{MAX_SAFE, Span};
+use crate::governor::time::Span;
 use crate::outcome::durations::{self, Decimal, SECOND};
 use crate::outcome::moments::is_weekday;
 
@@ -95,7 +95,7 @@ impl Count {
 }
 
 /// What one item of a list says.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Item {
     pub count: Option<Count>,
     /// `used/limit`: the second number.
@@ -114,9 +114,22 @@ pub fn items(value: &str) -> Vec<Item> {
             .bytes()
             .all(|byte| byte == b'/' || byte.is_ascii_digit())
     {
-        return split(value, '/').into_iter().map(item).collect();
+        return items_of(value, '/');
     }
-    split(value, ',').into_iter().map(item).collect()
+    items_of(value, ',')
+}
+
+/// Items of one value that are looked at.
+pub const MOST_ITEMS: usize = 16;
+
+fn items_of(value: &str, at: char) -> Vec<Item> {
+    let mut items = Vec::new();
+    for text in split(value, at) {
+        if items.len() < MOST_ITEMS {
+            items.push(item(text));
+        }
+    }
+    items
 }
 
 fn item(text: &str) -> Item {
@@ -189,17 +202,13 @@ pub fn rate(number: Decimal, window: Span) -> Option<(u64, Span)> {
         return (number.whole > 0).then_some((number.whole, window));
     }
     let limit = number.whole.max(1);
-    // limit / number × window, in thousandths of a millisecond.
-    let nanos = number
+    // limit / number × window; millionths are exact enough for a rate.
+    let millionths = number
         .whole
-        .min(MAX_SAFE / 1_000_000_000)
-        .saturating_mul(1_000_000_000)
-        .saturating_add(number.nanos);
-    let wanted = u128::from(limit)
-        .saturating_mul(1_000_000_000)
-        .saturating_mul(u128::from(window.ms()));
-    let ms = wanted.div_ceil(u128::from(nanos.max(1)));
-    Some((limit, Span::from_ms(u64::try_from(ms).ok()?)))
+        .saturating_mul(1_000_000)
+        .saturating_add(number.nanos.div_ceil(1000));
+    let wanted = limit.saturating_mul(1_000_000).saturating_mul(window.ms());
+    Some((limit, Span::from_ms(wanted.div_ceil(millionths.max(1)))))
 }
 
 #[cfg(test)]

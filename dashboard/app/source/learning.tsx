@@ -1,0 +1,50 @@
+// What was learned from release reports, and what a report would be read as.
+
+import { useState } from "preact/hooks";
+import { admin, pool } from "../api";
+import { Confirm } from "../ui/confirm";
+import { Data } from "../ui/data";
+import { Explain } from "./explain";
+import type { TabProps } from "./view";
+
+export function Learning({ name, live }: TabProps) {
+  const [forgetting, setForgetting] = useState(false);
+  const { state, settings } = live.source!;
+  const adaptive = [settings.concurrency.adaptive && "concurrency", settings.rpm.adaptive && "requests per minute"].filter(Boolean);
+  return (
+    <>
+      <section class="panel">
+        <div class="heading">
+          <h2>What was learned</h2>
+          {isAnything(state.learned) ? <button type="button" class="quiet bad" onClick={() => setForgetting(true)}>Forget it …</button> : null}
+        </div>
+        {state.learned === undefined ? (
+          <p class="empty">This service does not tell what it has learned.</p>
+        ) : !isAnything(state.learned) ? (
+          <p class="empty">Nothing{adaptive.length > 0 ? " yet" : ""}.</p>
+        ) : (
+          <Data value={state.learned} />
+        )}
+        <p class="muted small">
+          {adaptive.length > 0 ? `Learning is on for ${adaptive.join(" and ")}.` : "Learning is off: reports close the gate for a cool-down, and change no limit."}
+        </p>
+      </section>
+      <Explain name={name} />
+      {forgetting && (
+        <Confirm title="Forget what was learned" word={name} what="the name of the source" action="Forget it" onClose={() => setForgetting(false)}
+          onConfirm={async () => {
+            await admin("POST", pool(name, "reset"));
+            await live.reload();
+          }}>
+          <p>The limits go back to the configured ones, at once, and learning begins anew.</p>
+        </Confirm>
+      )}
+    </>
+  );
+}
+
+/** Whether there is a value anywhere in it. */
+function isAnything(value: unknown): boolean {
+  if (typeof value !== "object" || value === null) return value !== null && value !== undefined;
+  return Object.values(value).some(isAnything);
+}

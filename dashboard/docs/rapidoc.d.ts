@@ -1,0 +1,1 @@
+declare module "rapidoc/dist/rapidoc-min.js";

@@ -1,0 +1,166 @@
+//! Worker and object of neighbouring versions, as they meet during a deploy.
+//!
+//! The texts below are what the released version writes. They are pinned: a
+//! version that can't read them, or gives them another sense, breaks calls that
+//! are under way. To change a form, add to it, and add a line here.
+
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that panics fails"
+)]
+
+use swarmvia_locks::protocol::control::ControlCall;
+use swarmvia_locks::protocol::directory::DirectoryCall;
+use swarmvia_locks::protocol::lock::{LockCall, Verb};
+use swarmvia_locks::protocol::log::Batch;
+
+const CALLER: &str =
+    "request=00000000000000000000000000000001&key=0000000000000002&carrier=swarmvia";
+
+/// Lock calls, each but for its caller.
+const LOCK_CALLS: [(&str, &str); 6] = [
+    (
+        "acquire",
+        "&attempt=00000000000000000000000000000009&ip=127.0.0.1&wait=5&waited=6",
+    ),
+    (
+        "acquire",
+        "&policy=0000000000000003&attempt=00000000000000000000000000000009&wait=0&waited=0",
+    ),
+    ("renew", "&wait=0&waited=0"),
+    (
+        "release",
+        "&status=200&throttled=2&retryAfter=0&limit=11&remaining=0&reset=13&tokenLimit=14\
+         &tokenRemaining=15&tokenReset=16&window=18&concurrency=19&wait=0&waited=0",
+    ),
+    ("check", "&wait=0&waited=0"),
+    ("check", "&outcome=forbidden&ip=::1&wait=0&waited=0"),
+];
+
+fn lock_url(verb: &str, rest: &str) -> String {
+    format!("http://source/v1/lock/{verb}?{CALLER}{rest}")
+}
+
+const CONTROL_CALLS: [&str; 15] = [
+    "show?",
+    "delete?",
+    "reset?",
+    "explain?",
+    "slots?&limit=5&after=7",
+    "keys?&limit=5&after=0000000000000003",
+    "log?&limit=5&before=7-8",
+    "audit?&limit=5",
+    "force?&ref=9",
+    "revoke?&key=0000000000000003",
+    "mint?&key=0000000000000003&ttl=2&refreshTtl=3&digest=DIGEST",
+    "refresh?&key=0000000000000003&shown=DIGEST&successor=DIGEST",
+    "put?&source=demo&version=0000000000000004&isNew=false",
+    "put?&source=demo&version=0000000000000004&matches=*&isNew=false",
+    "put?&source=demo&version=0000000000000004&matches=0000000000000001,0000000000000002&isNew=true",
+];
+/// Of a refresh token: 32 bytes.
+const DIGEST: &str = "BAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQ";
+
+const DIRECTORY_CALLS: [&str; 5] = [
+    "register?source=demo&createdAt=1&updatedAt=2",
+    "remove?source=demo",
+    "has?source=demo",
+    "push?source=demo&at=1&limit=2&inUse=3&depth=4",
+    "list?limit=5&after=",
+];
+
+#[test]
+fn lock_calls_of_the_released_version_are_read_and_written_again_as_they_were() {
+    for (verb, rest) in LOCK_CALLS {
+        let url = lock_url(verb, rest);
+        let call = LockCall::from_url(&url).unwrap_or_else(|| panic!("{url}"));
+        assert_eq!(call.to_url(), url);
+    }
+}
+
+#[test]
+fn what_a_later_version_adds_is_ignored() {
+    for (verb, rest) in LOCK_CALLS {
+        let url = lock_url(verb, rest);
+        let known = LockCall::from_url(&url).unwrap();
+        let newer = url.replace('?', "?priority=high&") + "&region=weur&flag";
+        let read = LockCall::from_url(&newer).unwrap_or_else(|| panic!("{newer}"));
+        assert_eq!(format!("{read:?}"), format!("{known:?}"));
+    }
+    for path in DIRECTORY_CALLS {
+        let url = format!("http://directory/v1/{path}");
+        let known = DirectoryCall::from_url(&url).unwrap_or_else(|| panic!("{url}"));
+        assert_eq!(known.to_url(), url);
+        assert_eq!(
+            DirectoryCall::from_url(&format!("{url}&new=1")),
+            Some(known)
+        );
+    }
+}
+
+#[test]
+fn what_an_earlier_version_does_not_say_has_its_default() {
+    // Before learning, a report had a status, throttles and a hint.
+    let earlier = lock_url("release", "&status=429&retryAfter=7&wait=0&waited=0");
+    let call = LockCall::from_url(&earlier).unwrap();
+    let Verb::Release { slot: None, report } = call.verb else {
+        panic!("not a release");
+    };
+    assert_eq!(report.status, Some(429));
+    assert_eq!(report.rate.limit, None);
+    assert_eq!(call.caller.policy, None);
+    // Nor did an acquire that was refused say why, or an acquire where from.
+    let acquire = lock_url(
+        "acquire",
+        "&attempt=00000000000000000000000000000009&wait=0&waited=0",
+    );
+    assert!(matches!(
+        LockCall::from_url(&acquire).unwrap().verb,
+        Verb::Acquire { ip: None, .. }
+    ));
+}
+
+#[test]
+fn control_calls_of_the_released_version_are_read_and_written_again_as_they_were() {
+    for path in CONTROL_CALLS {
+        let (action, rest) = path.split_once('?').unwrap();
+        let rest = rest.replace("DIGEST", DIGEST);
+        let url = format!(
+            "http://source/v1/control/{action}?request=00000000000000000000000000000001&ip=::1{rest}"
+        );
+        let call = ControlCall::from_url(&url).unwrap_or_else(|| panic!("{url}"));
+        assert_eq!(call.to_url(), url);
+        assert_eq!(ControlCall::from_url(&format!("{url}&later=1")), Some(call));
+    }
+}
+
+#[test]
+fn batches_leave_out_what_they_do_not_understand() {
+    let entry = |word| format!("entry=00000000000000000000000000000001~~{word}~0~7~::1");
+    let url = format!(
+        "http://source/v1/turned-away?{}&{}&later=1&{}",
+        entry("unauthorized"),
+        entry("a_word_of_the_future"),
+        entry("forbidden"),
+    );
+    assert_eq!(Batch::from_url(&url).unwrap().0.len(), 2);
+}
+
+#[test]
+fn the_statuses_between_worker_and_object_are_pinned() {
+    // `edge` exists for wasm32 only, so its text is read; waits.js has two of them.
+    let object = include_str!("../src/edge/object.rs");
+    for line in [
+        "pub const AGAIN: u16 = 599;",
+        "pub const DEAD_KEY: u16 = 598;",
+        "pub const STALE_POLICY: u16 = 597;",
+        "pub const ABSENT: u16 = 596;",
+    ] {
+        assert!(object.contains(line), "{line}");
+    }
+    let waits = include_str!("../src/edge/waits.js");
+    assert!(waits.contains("const AGAIN = 599;") && waits.contains("const INTERNAL = 590;"));
+}

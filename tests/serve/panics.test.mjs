@@ -1,0 +1,164 @@
+// What a caller sees of a panic. The release build can't be made to panic, so builds with the feature
+// `fault-injection` are used where they are there: npm run build -- --features fault-injection --out-dir build-fault
+// and, where panics unwind, npm run build -- --panic-unwind --features fault-injection --out-dir build-fault-unwind
+
+import assert from "node:assert/strict";
+import { existsSync, readFileSync } from "node:fs";
+import { test } from "node:test";
+import { inRoot } from "../../scripts/lib/paths.mjs";
+import { serve, sleep } from "./support.mjs";
+
+test("the build that is deployed knows no faults", async () => {
+  const wasm = readFileSync(inRoot("build", "index_bg.wasm"));
+  assert.equal(wasm.includes("injected fault"), false);
+  const server = await serve();
+  try {
+    const answer = await server.call("POST", "/fault?at=turn&times=1");
+    assert.deepEqual([answer.status, answer.body.error], [404, "not_found"]);
+  } finally {
+    await server.end();
+  }
+});
+
+/** A test on a build with faults, if there is one. */
+function on(outDir, name, body) {
+  const skip = existsSync(inRoot(outDir, "index_bg.wasm")) ? false : `there is no ${outDir}/`;
+  test(`${outDir}: ${name}`, { skip, timeout: 60_000 }, async () => {
+    const server = await serve(undefined, outDir);
+    const fault = async (at, times = 1) => assert.equal((await server.call("POST", `/fault?at=${at}&times=${times}`)).status, 200);
+    try {
+      await body(server, fault);
+    } finally {
+      await server.end();
+    }
+  });
+}
+
+const UNWIND = "build-fault-unwind";
+const ABORT = "build-fault";
+
+on(UNWIND, "a panic in the Worker is 503, and the next call is well", async (server, fault) => {
+  const source = await server.createSource("one");
+  await fault("worker");
+  const answer = await server.acquire(source);
+  assert.deepEqual([answer.status, answer.body.error], [503, "unavailable"]);
+  assert.ok(answer.headers["x-swarmvia-request-id"]);
+  assert.ok(Number(answer.headers["retry-after"]) >= 1);
+  await server.grant(source);
+  assert.equal((await server.state(source)).inUse, 1);
+});
+
+for (const at of ["turn", "written", "transaction"]) {
+  on(UNWIND, `a panic in an object's turn (${at}) isn't noticed: the Worker calls again, and one attempt has one slot`, async (server, fault) => {
+    const source = await server.createSource("one", { concurrency: { limit: 3 } });
+    const slot = await server.grant(source);
+    await fault(at, 2);
+    await server.grant(source);
+    assert.equal((await server.state(source)).inUse, 2);
+    await fault(at);
+    assert.deepEqual((await server.release(source, slot)).status, 200);
+    assert.equal((await server.state(source)).inUse, 1);
+  });
+}
+
+on(UNWIND, "a turn that panics each time is 503, soon, and leaves nothing held", async (server, fault) => {
+  const source = await server.createSource("one");
+  await fault("turn", 100);
+  const startedAt = performance.now();
+  assert.equal((await server.acquire(source)).status, 503);
+  assert.ok(performance.now() - startedAt < 8000);
+  await fault("turn", 0);
+  assert.equal((await server.state(source)).inUse, 0);
+});
+
+on(UNWIND, "those who wait while a turn panics are carried over in order, and served", async (server, fault) => {
+  const source = await server.createSource("one", { concurrency: { limit: 1 } });
+  const slot = await server.grant(source);
+  const order = [];
+  const waiting = [];
+  for (let i = 0; i < 3; i += 1) {
+    waiting.push(
+      server.acquire(source, { waitMs: 20_000 }).then(async ({ status, body }) => {
+        assert.equal(status, 200);
+        order.push(i);
+        await server.release(source, body);
+      }),
+    );
+    await server.untilDepth(source, i + 1);
+    await sleep(50);
+  }
+  await fault("turn");
+  await server.release(source, slot);
+  await Promise.all(waiting);
+  assert.deepEqual(order, [0, 1, 2]);
+  assert.equal((await server.state(source)).inUse, 0);
+});
+
+on(UNWIND, "a panic as a waiter is answered: it gets the slot that it was granted", async (server, fault) => {
+  const source = await server.createSource("one", { concurrency: { limit: 1 } });
+  const slot = await server.grant(source);
+  const waiting = server.acquire(source, { waitMs: 20_000 });
+  await server.untilDepth(source, 1);
+  await fault("wait");
+  await server.release(source, slot);
+  assert.equal((await waiting).status, 200);
+  assert.equal((await server.state(source)).inUse, 1);
+});
+
+on(UNWIND, "an alarm that panics is set again, and the summary is pushed in the end", async (server, fault) => {
+  const source = await server.createSource("one", { lease: { termMs: 500 } });
+  await fault("alarm", 2);
+  await server.grant(source);
+  await sleep(500);
+  const next = await server.acquire(source, { waitMs: 5000 });
+  assert.equal(next.status, 200);
+  await sleep(4000);
+  assert.equal((await server.state(source)).inUse, 0);
+});
+
+on(UNWIND, "a control call that panics is tried again where it may be repeated, else it is 503", async (server, fault) => {
+  const source = await server.createSource("one");
+  await fault("control");
+  assert.equal((await server.admin("GET", "/pools/one")).status, 200);
+  await fault("control");
+  assert.equal((await server.admin("POST", "/pools/one/keys", {})).status, 503);
+  await server.grant(source);
+});
+
+on(ABORT, "a panic in the Worker is the runtime's 500 (this build can't do better), and the next call is well", async (server, fault) => {
+  const source = await server.createSource("one");
+  await fault("worker");
+  const answer = await server.acquire(source).catch((error) => ({ status: error.message }));
+  assert.notEqual(answer.status, 200);
+  await server.grant(source);
+});
+
+on(ABORT, "a panic in an object's turn is 503 once the Worker's patience ends; then all is well, and nothing is lost", async (server, fault) => {
+  const source = await server.createSource("one", { concurrency: { limit: 2 } });
+  const slot = await server.grant(source);
+  await fault("turn");
+  const startedAt = performance.now();
+  const answer = await server.acquire(source);
+  const took = performance.now() - startedAt;
+  console.log(`after ${Math.round(took)} ms: ${answer.status} ${JSON.stringify(answer.body)}`);
+  assert.equal(answer.status, 503);
+  assert.ok(took < 15_000, `${took} ms`);
+  assert.equal((await server.renew(source, slot)).status, 200);
+  await server.grant(source);
+  assert.equal((await server.state(source)).inUse, 2);
+});
+
+on(ABORT, "who waits while another call panics is answered when its waiting time and the Worker's patience end", async (server, fault) => {
+  const source = await server.createSource("one", { concurrency: { limit: 1 } });
+  const slot = await server.grant(source);
+  const startedAt = performance.now();
+  const waiting = server.acquire(source, { waitMs: 1000 });
+  await server.untilDepth(source, 1);
+  await fault("turn");
+  const released = await server.release(source, slot);
+  const waited = await waiting;
+  const took = performance.now() - startedAt;
+  console.log(`release ${released.status}, waiter ${waited.status}, after ${Math.round(took)} ms`);
+  assert.ok([200, 503, 504].includes(waited.status));
+  assert.ok(took < 30_000);
+});

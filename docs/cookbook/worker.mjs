@@ -5,6 +5,7 @@
 // `npm start` prints LOCK_API and ACCESS_KEY. Take `withSlot` over as it is; the lines at the end are its use.
 
 const { LOCK_API, ACCESS_KEY, UPSTREAM } = process.env;
+for (const [name, value] of Object.entries({ LOCK_API, ACCESS_KEY, UPSTREAM })) if (!value) throw new Error(`${name} is not set`);
 const now = () => performance.now(); // our own clock, which nobody sets back
 const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 const post = (path, body, headers = {}, patienceMs = 15_000) =>
@@ -64,4 +65,11 @@ async function callUpstream() {
 }
 
 const calls = Array.from({ length: Number(process.argv[2] ?? 1) }, callUpstream);
-for (const { status, text } of await Promise.all(calls)) console.log(status, text.slice(0, 100));
+// All of them, so that each has released its slot before this ends.
+for (const { value, reason } of await Promise.allSettled(calls)) {
+  if (value) console.log(value.status, value.text.slice(0, 100));
+  else {
+    console.error(reason);
+    process.exitCode = 1;
+  }
+}

@@ -32,6 +32,8 @@ export const checks = [
   { name: "chaos", needsBuild: true, run: chaos },
   { name: "fuzz-api", needsBuild: true, run: fuzzApi },
   { name: "dashboard", needsBuild: true, run: inBrowser },
+  // Ten thousand runs, and the larger models: compiled for speed, as the next two are.
+  { name: "simulation", run: () => counted(cargoCases, "cargo", ["test", "--locked", "--profile", "bench", "--test", "simulation", "--test", "model_check"]) },
   // One seed of the simulated upstreams, held to the bars of bench/learning.
   { name: "learning", run: () => cargo("bench", "--locked", "--bench", "learning", "--", "--check", "--seeds", "1") },
   // What is exact of what `npm run bench` measures: nothing of it depends on how busy the machine is.

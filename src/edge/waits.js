@@ -75,17 +75,28 @@ async function once(call, url, deadline) {
   }
 }
 
+/**
+ * The answer where the wasm is gone: after a panic in a build that can't unwind it is made anew, and `settle` is of the
+ * one before. The same words as `Problem::unavailable`, since nothing of Rust can be asked for them.
+ */
+function unsettled(error, id) {
+  console.error(`a call can't be settled: ${error}`);
+  const headers = { "Cache-Control": "no-store", "Retry-After": "1", "x-swarmvia-request-id": id };
+  const problem = { error: "unavailable", message: "The source could not answer; try again after Retry-After." };
+  return Response.json(problem, { status: 503, headers });
+}
+
 /** Begins a call; `request`, `context` and `id` are for `settle`. */
 export function begin(namespace, source, url, wait, request, context, id, settle) {
   const call = { namespace, source, url, wait, request, context, id, started: Date.now(), carried: false, decisions: 0 };
-  return callObject(call, settle);
+  return callObject(call, settle).catch((error) => unsettled(error, id));
 }
 
 /** Goes on with a call that was decided anew. */
 export function goOn(call, url, settle) {
   call.url = url;
   call.decisions += 1;
-  return callObject(call, settle);
+  return callObject(call, settle).catch((error) => unsettled(error, call.id));
 }
 
 /** Holds an answer back. */
@@ -127,5 +138,10 @@ export async function readRequest(request, most) {
 
 /** Reads the body of someone who has shown nothing yet, and only then hands the call on. */
 export async function readThen(request, most, source, id, settle) {
-  return settle(request, source, id, await readRequest(request, most));
+  const read = await readRequest(request, most);
+  try {
+    return await settle(request, source, id, read);
+  } catch (error) {
+    return unsettled(error, id);
+  }
 }

@@ -67,7 +67,11 @@ impl Governor {
             window: WINDOW,
         });
         let rate = &self.learning.rate;
-        let learned = self.settings.rpm.adaptive.then(|| rate.gates(now));
+        let learned = self
+            .settings
+            .rpm
+            .adaptive
+            .then(|| rate.gates(now).chain(rate.trickle(now)));
         let gates = configured.into_iter().chain(learned.into_iter().flatten());
         let mut tightest: Option<RpmGauge> = None;
         for gate in gates {

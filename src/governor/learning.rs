@@ -201,7 +201,7 @@ impl Learning {
             Some(1..) => return concurrency,
             _ => {}
         }
-        if self.rate.wait.is_some() {
+        if self.rate.waiting(now).is_some() {
             return rate.or(concurrency);
         }
         let was_fine = self.concurrency.was_fine(sample.in_use);

@@ -420,3 +420,92 @@ fn an_explanation_changes_nothing_and_foretells_what_the_report_does() {
     assert_eq!(explained.cooldown(), shell.governor.cooldown());
     assert_eq!(explained.gauge().limit, shell.governor.gauge().limit);
 }
+
+/// One early 429 says nothing of a rate: too few calls were let through before.
+#[test]
+fn one_early_429_does_not_stop_a_source() {
+    let mut shell = Shell::new(adaptive_rate());
+    let slot = shell.take(call(1)).slot;
+    shell.report(slot, status(429));
+    let Refusal::Rpm { .. } = shell.refused(call(2)) else {
+        panic!("not the rate");
+    };
+    assert_eq!(
+        shell.governor.gauge().rpm.unwrap().remaining,
+        0,
+        "it is shown"
+    );
+    shell.pass(ms(2_000));
+    let slot = shell.take(call(3)).slot;
+    shell.report(slot, status(200));
+    for name in 10..60 {
+        shell.take(call(name));
+    }
+}
+
+/// Workers that report nothing don't keep the trickle up for ever.
+#[test]
+fn a_trickle_ends_after_ten_minutes_without_a_report() {
+    let mut shell = Shell::new(adaptive_rate());
+    let slot = shell.take(call(1)).slot;
+    shell.report(slot, status(429));
+    shell.pass(LONGEST);
+    for name in 10..60 {
+        shell.take(call(name));
+    }
+}
+
+/// At the very millisecond of a reset the new window's limit holds too.
+#[test]
+fn at_the_moment_of_a_reset_no_more_are_granted_than_just_after_it() {
+    for late in [0, 1] {
+        let mut shell = Shell::new(adaptive_rate());
+        let slot = shell.take(call(1)).slot;
+        shell.report(slot, stated(window(4, 0, ms(3_000))));
+        shell.clock = shell.clock.plus(ms(3_000 + late));
+        let granted = (10..40).filter(|name| {
+            let verdict = shell.refused_or_granted(call(*name));
+            crate::support::slot_of(&verdict).is_some()
+        });
+        assert_eq!(granted.count(), 2, "half of the limit");
+    }
+}
+
+/// One report has no say beyond ten minutes, and what it says is kept.
+#[test]
+fn after_its_reset_a_stated_window_holds_for_a_minute_at_most() {
+    for (reset, then) in [(600_000, 0), (90_000, 60_000), (3_000, 3_000)] {
+        let mut settings = adaptive_rate();
+        settings.lease.term = ms(500);
+        let mut shell = Shell::new(settings);
+        let slot = shell.take(call(1)).slot;
+        shell.report(slot, stated(window(1, 0, ms(reset))));
+        shell.pass(ms(reset));
+        shell.take(call(2));
+        if then > 0 {
+            let Refusal::Rpm { opens_at } = shell.refused(call(3)) else {
+                panic!("not the rate");
+            };
+            assert_eq!(opens_at, shell.clock.plus(ms(then)));
+            shell.pass(ms(then));
+        }
+        shell.take(call(4));
+    }
+}
+
+/// That the limit has recovered from a cool-down is kept.
+#[test]
+fn a_recovery_from_a_cool_down_survives_a_restart() {
+    let mut crowd = Crowd::new(adaptive(1, 4, 4));
+    crowd.turn(|_| status(200));
+    let slot = crowd.held.pop().unwrap().0;
+    crowd.shell.report(slot, stated(window(100, 0, ms(3_000))));
+    crowd.shell.pass(ms(3_000));
+    assert_eq!(crowd.limit(), 2);
+    for _ in 0..3 {
+        crowd.turn(|_| status(200));
+    }
+    assert_eq!(crowd.limit(), 4);
+    crowd.shell.reload();
+    assert_eq!(crowd.limit(), 4);
+}

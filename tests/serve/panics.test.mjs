@@ -128,37 +128,41 @@ on(UNWIND, "a control call that panics is tried again where it may be repeated, 
 on(ABORT, "a panic in the Worker is the runtime's 500 (this build can't do better), and the next call is well", async (server, fault) => {
   const source = await server.createSource("one");
   await fault("worker");
-  const answer = await server.acquire(source).catch((error) => ({ status: error.message }));
-  assert.notEqual(answer.status, 200);
+  // It isn't JSON, so the helper can't read it.
+  await assert.rejects(server.acquire(source), SyntaxError);
   await server.grant(source);
 });
 
-on(ABORT, "a panic in an object's turn is 503 once the Worker's patience ends; then all is well, and nothing is lost", async (server, fault) => {
+on(ABORT, "a panic in an object's turn isn't noticed by its caller: the wasm is made anew, and the Worker calls again", async (server, fault) => {
   const source = await server.createSource("one", { concurrency: { limit: 2 } });
   const slot = await server.grant(source);
   await fault("turn");
-  const startedAt = performance.now();
-  const answer = await server.acquire(source);
-  const took = performance.now() - startedAt;
-  console.log(`after ${Math.round(took)} ms: ${answer.status} ${JSON.stringify(answer.body)}`);
-  assert.equal(answer.status, 503);
-  assert.ok(took < 15_000, `${took} ms`);
-  assert.equal((await server.renew(source, slot)).status, 200);
   await server.grant(source);
+  assert.equal((await server.renew(source, slot)).status, 200);
   assert.equal((await server.state(source)).inUse, 2);
+  assert.equal((await server.acquire(source)).status, 429);
 });
 
-on(ABORT, "who waits while another call panics is answered when its waiting time and the Worker's patience end", async (server, fault) => {
+on(ABORT, "who waits while another call panics is forgotten, and gets 503 when its waiting time and the Worker's patience end", async (server, fault) => {
   const source = await server.createSource("one", { concurrency: { limit: 1 } });
   const slot = await server.grant(source);
   const startedAt = performance.now();
   const waiting = server.acquire(source, { waitMs: 1000 });
   await server.untilDepth(source, 1);
   await fault("turn");
-  const released = await server.release(source, slot);
+  assert.equal((await server.release(source, slot)).status, 200);
   const waited = await waiting;
   const took = performance.now() - startedAt;
-  console.log(`release ${released.status}, waiter ${waited.status}, after ${Math.round(took)} ms`);
-  assert.ok([200, 503, 504].includes(waited.status));
-  assert.ok(took < 30_000);
+  assert.deepEqual([waited.status, waited.body.error], [503, "unavailable"]);
+  assert.ok(waited.headers["x-swarmvia-request-id"] && waited.headers["retry-after"]);
+  assert.ok(took < 15_000, `${took} ms`);
+  await server.grant(source);
+});
+
+on(ABORT, "an alarm that panics loses no slot: leases end by the clock, whoever looks", async (server, fault) => {
+  const source = await server.createSource("one", { concurrency: { limit: 1 }, lease: { termMs: 500 } });
+  await server.grant(source);
+  await fault("alarm");
+  await sleep(700);
+  await server.grant(source);
 });

@@ -3,6 +3,7 @@
 
 use super::views;
 use crate::governor::Governor;
+use crate::governor::cooldown::LONGEST;
 use crate::governor::learning::Source;
 use crate::governor::time::{Millis, Span};
 use crate::json::{Json, object};
@@ -71,7 +72,7 @@ pub fn explanation(governor: &Governor, report: &Report, now: Millis) -> HttpAns
                 Signal::Served => "served",
                 Signal::Silent => "silent",
             },
-            "closesGateForMs": report.closes_gate_for().map(Span::ms),
+            "closesGateForMs": report.closes_gate_for().map(|span| span.min(LONGEST).ms()),
             "changes": changes,
             "before": before,
             "after": after,

@@ -11,7 +11,7 @@
 //! of it may go until a report tells more.
 
 use crate::governor::cooldown::LONGEST;
-use crate::governor::rpm::Rpm;
+use crate::governor::rpm::{Rpm, WINDOW};
 use crate::governor::time::{Millis, Span};
 use crate::outcome::rate::Rate as Said;
 
@@ -23,10 +23,10 @@ pub struct Budget {
     /// What the first half of the time has, in the same count, and until when.
     half: u64,
     half_at: Millis,
-    /// What is there after the reset, as far as it is known, and how long it is
-    /// waited for a report.
+    /// What may go after the reset, as far as it is known, and until when a
+    /// report is waited for.
     refill: Option<u64>,
-    span: Span,
+    refill_until: Millis,
     /// All grants so far when the call that told of it was granted.
     told_at: u64,
     /// What remained when it was last written down.
@@ -38,13 +38,16 @@ impl Budget {
     pub fn stated(said: &Said, granted_at: Millis, grants: &Rpm, now: Millis) -> Option<Self> {
         let (remaining, span) = (said.remaining?, said.reset?.min(LONGEST));
         let told_at = grants.total_at(granted_at);
+        let resets_at = now.plus(span);
+        // Grants are remembered for a minute; and no report has a say for longer.
+        let refill_until = resets_at.plus(span.min(WINDOW)).min(now.plus(LONGEST));
         Some(Self {
             ends: told_at.saturating_add(remaining),
-            resets_at: now.plus(span),
+            resets_at,
             half: told_at.saturating_add(remaining.div_ceil(2)),
             half_at: granted_at.plus(Span::from_ms(span.ms().div_euclid(2))),
             refill: said.limit.map(|limit| limit.div_ceil(2)),
-            span,
+            refill_until,
             told_at,
             written: u64::MAX,
         })
@@ -60,7 +63,7 @@ impl Budget {
             half: ends,
             half_at: at,
             refill: None,
-            span: Span::ZERO,
+            refill_until: resets_at,
             told_at,
             written: left,
         }
@@ -75,9 +78,9 @@ impl Budget {
     pub fn opens_at(&self, grants: &Rpm, now: Millis) -> Option<Millis> {
         let used = grants.total();
         let (most, opens_at) = if now >= self.resets_at {
-            let refilled = grants.total_at(self.resets_at);
-            let most = refilled.saturating_add(self.refill?);
-            (most, self.resets_at.plus(self.span))
+            // Those of the moment of the reset itself come out of the new window.
+            let before = grants.total_at(self.resets_at.minus(Span::from_ms(1)));
+            (before.saturating_add(self.refill?), self.refill_until)
         } else if now < self.half_at && used < self.ends {
             (self.half, self.half_at.min(self.resets_at))
         } else {

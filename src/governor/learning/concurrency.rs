@@ -120,8 +120,15 @@ impl Concurrency {
         self.level.saturating_add(self.probe)
     }
 
-    /// A call was served. True if the level rose.
+    /// A call was served. True if the level rose, or is reached again after a
+    /// cool-down.
     pub fn served(&mut self, call: Served, bounds: &Bounds, now: Millis) -> bool {
+        let had_ramp = self.ramp.is_some();
+        let rose = self.count(call, bounds, now);
+        rose || had_ramp && self.ramp.is_none()
+    }
+
+    fn count(&mut self, call: Served, bounds: &Bounds, now: Millis) -> bool {
         if let Some(ramp) = self.ramp
             && call.reference > self.ramp_since
         {

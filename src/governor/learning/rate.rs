@@ -40,6 +40,8 @@ const LEAST_PER_HOUR: u64 = 60;
 const MOST_PER_HOUR: u64 = 3_600_000_000;
 /// A rate that is used less than this, in percent, isn't what throttles.
 const IDLE_PERCENT: u64 = 70;
+/// Fewer calls in a minute than these say nothing of a rate.
+const EVIDENCE: u32 = 20;
 /// Of what was let through before, in percent: less than that is no proof.
 const TRIAL_PERCENT: u64 = 25;
 
@@ -152,10 +154,21 @@ impl Rate {
         });
         let inferred = self.inferred.map(Inferred::gate);
         let inferred = inferred.and_then(|gate| grants.opens_at(gate.limit, gate.window, now));
-        let trickle = self.wait.filter(|wait| wait.interval.is_some());
+        let trickle = self.waiting(now).filter(|wait| wait.interval.is_some());
         let trickle = trickle.map(|wait| wait.next_at).filter(|at| *at > now);
         let budget = self.budget.and_then(|budget| budget.opens_at(grants, now));
         told.max(inferred).max(trickle).max(budget)
+    }
+
+    /// The wait, unless nobody has reported anything for so long that it is over.
+    pub fn waiting(&self, now: Millis) -> Option<Wait> {
+        self.wait.filter(|wait| wait.failed_at.plus(LONGEST) > now)
+    }
+
+    /// The trickle as a gate, for those who look.
+    pub fn trickle(&self, now: Millis) -> Option<Gate> {
+        let window = self.waiting(now)?.interval?.min(WINDOW);
+        Some(Gate { limit: 1, window })
     }
 
     /// A slot was granted.
@@ -229,6 +242,7 @@ impl Rate {
         now: Millis,
     ) {
         let interval = hint.is_none().then_some(TRICKLE);
+        self.wait = self.waiting(now);
         match &mut self.wait {
             Some(wait) => {
                 wait.failed_at = granted_at;
@@ -251,6 +265,9 @@ impl Rate {
     /// incident. True if the rate changed.
     pub fn served(&mut self, granted_at: Millis, grants: &Rpm, now: Millis) -> bool {
         if let Some(wait) = self.wait.take() {
+            if wait.accepted < EVIDENCE && self.inferred.is_none() {
+                return true;
+            }
             self.trial = Some(Trial {
                 accepted: wait.accepted,
                 began: grants.total(),

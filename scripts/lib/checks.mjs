@@ -21,7 +21,6 @@ export const checks = [
   { name: "clippy", run: () => cargo("clippy", "--locked", "--all-targets", "--", "-D", "warnings") },
   { name: "clippy-wasm", run: () => cargo("clippy", "--locked", ...WASM, "--", "-D", "warnings") },
   { name: "unit", run: () => counted(cargoCases, "cargo", ["test", "--locked"]) },
-  { name: "simulation", run: simulation },
   // For wasm, because only there every module is compiled.
   { name: "doc", run: () => cargo("doc", "--locked", "--no-deps", "--document-private-items", ...WASM) },
   { name: "build", run: buildWithinBudget },
@@ -33,7 +32,7 @@ export const checks = [
   { name: "fuzz-api", needsBuild: true, run: fuzzApi },
   { name: "dashboard", needsBuild: true, run: inBrowser },
   // Ten thousand runs, and the larger models: compiled for speed, as the next two are.
-  { name: "simulation", run: () => counted(cargoCases, "cargo", ["test", "--locked", "--profile", "bench", "--test", "simulation", "--test", "model_check"]) },
+  { name: "simulation", run: () => counted(cargoCases, "cargo", ["test", "--locked", "--profile", "bench", "--test", "simulation", "--test", "model_check", "--", "--nocapture"]) },
   // One seed of the simulated upstreams, held to the bars of bench/learning.
   { name: "learning", run: () => cargo("bench", "--locked", "--bench", "learning", "--", "--check", "--seeds", "1") },
   // What is exact of what `npm run bench` measures: nothing of it depends on how busy the machine is.
@@ -107,17 +106,6 @@ const fuzzCases = (text) => ({
   failed: sum(text, /^fuzz-api: .* (\d+) failed/gm),
   ...(/^fuzz-api: SKIPPED/m.test(text) ? { skipped: "no schemathesis" } : {}),
 });
-
-/**
- * Millions of steps of the core, which therefore is optimised here; what it stands on is as `unit` has built it.
- * Overflows are still noticed. Fewer runs are in `unit`.
- */
-function simulation() {
-  const forOurs = (setting) => ["--config", `profile.dev.package.swarmvia-locks.${setting}`];
-  const optimised = [...forOurs("opt-level=3"), ...forOurs("debug-assertions=false"), ...forOurs("overflow-checks=true")];
-  const tests = ["--test", "simulation", "--test", "model_check"];
-  return counted(cargoCases, "cargo", ["test", "--locked", ...optimised, ...tests, "--", "--nocapture"]);
-}
 
 /** `budget: 20 passed, 0 failed` */
 const budgetCases = (text) => ({

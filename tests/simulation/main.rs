@@ -2,7 +2,7 @@
 //! time, with everything going wrong that can, and someone who counts.
 //!
 //! One seed is one run. To look further, or at one run again with its trace:
-//! `RUNS=100000 SEED=$RANDOM npm test -- simulation` (the core optimised),
+//! `RUNS=100000 SEED=$RANDOM cargo test --profile bench --test simulation`,
 //! `RUNS=1 SEED=7 cargo test --test simulation -- --nocapture`.
 
 #![allow(

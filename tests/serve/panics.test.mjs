@@ -1,10 +1,12 @@
 // What a caller sees of a panic. The release build can't be made to panic, so builds with the feature
-// `fault-injection` are used where they are there: npm run build -- --features fault-injection --out-dir build-fault
-// and, where panics unwind, npm run build -- --panic-unwind --features fault-injection --out-dir build-fault-unwind
+// `fault-injection` are used, which `npm test` makes (scripts/lib/faults.mjs); by hand:
+// npm run build -- --features fault-injection --out-dir build-fault
+// npm run build -- --panic-unwind --features fault-injection --out-dir build-fault-unwind
 
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { test } from "node:test";
+import { ABORTING as ABORT, UNWINDING as UNWIND } from "../../scripts/lib/faults.mjs";
 import { inRoot } from "../../scripts/lib/paths.mjs";
 import { serve, sleep } from "./support.mjs";
 
@@ -33,9 +35,6 @@ function on(outDir, name, body) {
     }
   });
 }
-
-const UNWIND = "build-fault-unwind";
-const ABORT = "build-fault";
 
 on(UNWIND, "a panic in the Worker is 503, and the next call is well", async (server, fault) => {
   const source = await server.createSource("one");

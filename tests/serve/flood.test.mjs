@@ -12,7 +12,7 @@ const STALE = size("STALE", 6000);
 const FLOOD_MS = size("FLOOD_MS", 3000);
 const QUIET_MS = 2000;
 const HANDS = 16;
-/** Leases that outlast a flood, if they are renewed now and then. */
+/** Leases that outlast a flood if they are renewed now and then, and a machine that stands still for a while. */
 const LONG = { lease: { termMs: 600_000, requestTimeoutMs: 86_400_000 } };
 const RENEW_EVERY = 10_000;
 
@@ -49,7 +49,7 @@ async function beside(well, attack) {
 }
 
 test("slot ids that aren't held write nothing, free nothing and cost nobody else", { timeout: 60_000 + 2 * STALE }, async () => {
-  const well = await server.createSource("well", { concurrency: { limit: 5 } });
+  const well = await server.createSource("well", { concurrency: { limit: 5 }, ...LONG });
   const other = await server.createSource("other", LONG);
   const source = await server.createSource("stale", { concurrency: { limit: 3 }, ...LONG });
   const held = await server.grant(source);
@@ -101,7 +101,7 @@ test("slot ids that aren't held write nothing, free nothing and cost nobody else
 });
 
 test("garbage credentials at full speed harm nobody else, nor their source's log", { timeout: 60_000 + 2 * FLOOD_MS }, async () => {
-  const well = await server.createSource("well-too", { concurrency: { limit: 5 } });
+  const well = await server.createSource("well-too", { concurrency: { limit: 5 }, ...LONG });
   const victim = await server.createSource("victim");
   await server.release(victim, await server.grant(victim));
 

@@ -7,7 +7,7 @@
 //! here: a clock, randomness, anything that needs nightly.
 
 use std::str::from_utf8;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 use base64ct::{Base64UrlUnpadded, Encoding as _};
 use jwt_compact::alg::{Ed25519, SigningKey};
@@ -44,7 +44,7 @@ use swarmvia_locks::wire::route::{
     Control, Hosts, Route, SourceName, Target, is_source_name, route,
 };
 
-use crate::support::moves::{moves, settings};
+use crate::support::moves::{Move, moves, settings};
 use crate::support::world::World;
 use crate::support::{START, call};
 
@@ -381,27 +381,52 @@ pub fn learned(data: &[u8]) {
 }
 
 /// The bytes decide what happens in a world that is watched: two for the
-/// settings, then two for each move, as in `tests/properties.rs`. So a change of
-/// a byte changes one move and leaves the others as they were.
+/// settings, then three for each move. So a change of a byte changes one move
+/// and leaves the others as they were.
+///
+/// An observer and the audit look at every turn. What a copy would do is asked
+/// where the third byte says so, and at the end: a sequence that is cut off
+/// anywhere is asked there.
 pub fn governor(data: &[u8]) {
-    const MOST_MOVES: usize = 100;
-    let mut choices = data.chunks(2);
-    let first = choices.next().unwrap_or_default();
-    let mut world = World::new(chosen(&settings(), first));
-    let moves = moves();
-    for choice in choices.take(MOST_MOVES) {
-        world.play(chosen(&moves, choice));
+    const MOST_MOVES: usize = 16;
+    /// A burst costs by its square; a few of these fill a block of rows too.
+    const MOST_CALLS: u16 = 12;
+    let (first, rest) = data.split_at(data.len().min(2));
+    let mut world = World::new(SETTINGS.chosen(first, settings));
+    let mut choices = rest.chunks(3).take(MOST_MOVES).peekable();
+    while let Some(choice) = choices.next() {
+        world.probes = choice.get(2).is_none_or(|byte| byte % 32 == 0) || choices.peek().is_none();
+        world.play(match MOVES.chosen(choice, moves) {
+            Move::Burst(calls) => Move::Burst(calls.min(MOST_CALLS)),
+            other => other,
+        });
     }
     assert!(world.observer.now >= START);
 }
 
-/// What a strategy makes of two bytes, always the same.
-fn chosen<S: Strategy>(from: &S, by: &[u8]) -> S::Value {
-    let mut seed = [0; 32];
-    for (to, from) in seed.iter_mut().zip(by) {
-        *to = *from;
+static SETTINGS: Drawn<Settings> = Drawn(LazyLock::new(unknown));
+static MOVES: Drawn<Move> = Drawn(LazyLock::new(unknown));
+
+/// What two bytes stand for, always the same, once it was drawn: to draw it
+/// takes longer than to play it.
+struct Drawn<T>(LazyLock<Box<[OnceLock<T>]>>);
+
+fn unknown<T>() -> Box<[OnceLock<T>]> {
+    (0..=u16::MAX).map(|_| OnceLock::new()).collect()
+}
+
+impl<T: Clone> Drawn<T> {
+    fn chosen<S: Strategy<Value = T>>(&self, by: &[u8], from: fn() -> S) -> T {
+        let byte = |at: usize| by.get(at).copied().unwrap_or_default();
+        let seed = [byte(0), byte(1)];
+        let draw = || {
+            let mut whole = [0; 32];
+            whole[..2].copy_from_slice(&seed);
+            let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &whole);
+            let mut runner = TestRunner::new_with_rng(Config::default(), rng);
+            from().new_tree(&mut runner).unwrap().current()
+        };
+        let known = &self.0[usize::from(u16::from_le_bytes(seed))];
+        known.get_or_init(draw).clone()
     }
-    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &seed);
-    let mut runner = TestRunner::new_with_rng(Config::default(), rng);
-    from.new_tree(&mut runner).unwrap().current()
 }

@@ -6,6 +6,7 @@ import { stripVTControlCharacters } from "node:util";
 import { gzipSync } from "node:zlib";
 import { build } from "./build.mjs";
 import { ensureChromium } from "./chromium.mjs";
+import { buildWithFaults } from "./faults.mjs";
 import { inRoot, localBin, modernNode } from "./paths.mjs";
 import { run } from "./run.mjs";
 import { say, Stop } from "./say.mjs";
@@ -27,7 +28,7 @@ export const checks = [
   { name: "openapi", run: () => node("scripts/check-openapi.mjs") },
   { name: "types", run: () => each(localBin("tsc"), ["-p", "tests/workerd"], ["-p", "dashboard"]) },
   { name: "workerd", needsBuild: true, run: () => counted(vitestCases, modernNode(), ["node_modules/vitest/vitest.mjs", "run"]) },
-  { name: "serve", needsBuild: true, run: () => counted(nodeCases, modernNode(), ["--test", "tests/serve/**/*.test.mjs"]) },
+  { name: "serve", needsBuild: true, run: onBareWorkerd },
   { name: "chaos", needsBuild: true, run: chaos },
   { name: "fuzz-api", needsBuild: true, run: fuzzApi },
   { name: "dashboard", needsBuild: true, run: inBrowser },
@@ -58,6 +59,18 @@ async function each(program, ...runs) {
   const results = [];
   for (const args of runs) results.push(await single(program, args));
   return { passed: results.filter(({ passed }) => passed).length, failed: results.filter(({ failed }) => failed).length };
+}
+
+/** On real sockets; panics need builds of their own. */
+async function onBareWorkerd() {
+  try {
+    await buildWithFaults();
+  } catch (error) {
+    if (!(error instanceof Stop)) throw error;
+    say(error.message);
+    return { passed: 0, failed: 1 };
+  }
+  return counted(nodeCases, modernNode(), ["--test", "tests/serve/**/*.test.mjs"]);
 }
 
 /** Without a browser it is skipped, and says so; where a machine decides whether a change is good, it fails. */

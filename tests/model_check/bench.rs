@@ -2,6 +2,7 @@
 
 use stateright::{Model, Property};
 
+use swarmvia_locks::governor::Governor;
 use swarmvia_locks::governor::command::{Acquire, Command};
 use swarmvia_locks::governor::ids::{AttemptId, RequestId, SlotSecret};
 use swarmvia_locks::governor::settings::Settings;
@@ -75,7 +76,7 @@ impl Bench {
 
     pub fn is_due(&self, state: &State) -> bool {
         let waits = state.governor.as_ref().filter(|it| it.has_waiters());
-        let deadline = waits.and_then(|governor| governor.deadline());
+        let deadline = waits.and_then(Governor::deadline);
         self.sabotage != Sabotage::NoTimer && deadline.is_some_and(|at| at <= state.clock())
     }
 
@@ -218,7 +219,7 @@ impl Model for Bench {
                 state.crashes -= 1;
                 state.crash();
             }
-            Action::Ring => state.turn(self, Command::Tick, None, Cut::Nowhere),
+            Action::Ring => state.turn(self, &Command::Tick, None, Cut::Nowhere),
             Action::Tick => state.tick += 1,
         }
         state.look();
@@ -266,6 +267,6 @@ impl Bench {
                 report: Report::default(),
             },
         };
-        state.turn(self, command, by, cut);
+        state.turn(self, &command, by, cut);
     }
 }

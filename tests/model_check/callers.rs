@@ -100,7 +100,7 @@ impl State {
                 attempt: AttemptId(attempt),
                 request: RequestId(request),
             };
-            self.turn(bench, command, None, Cut::Nowhere);
+            self.turn(bench, &command, None, Cut::Nowhere);
         }
     }
 
@@ -117,8 +117,8 @@ impl State {
                 self.retry(caller);
                 return;
             }
-            (Phase::Renewing { .. }, Said::Until(until)) => Phase::Holding { until, renewals: 0 },
-            (Phase::Renewing { until }, Said::Capped) => Phase::Holding { until, renewals: 0 },
+            (Phase::Renewing { .. }, Said::Until(until))
+            | (Phase::Renewing { until }, Said::Capped) => Phase::Holding { until, renewals: 0 },
             (Phase::Asking { .. } | Phase::Renewing { .. } | Phase::Releasing, _) => Phase::Done,
             (other, _) => other,
         };

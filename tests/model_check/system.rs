@@ -135,19 +135,17 @@ impl State {
     }
 
     /// One turn of the object, which reads memory back where it was lost.
-    pub fn turn(&mut self, bench: &Bench, command: Command, by: Option<(usize, u8)>, cut: Cut) {
+    pub fn turn(&mut self, bench: &Bench, command: &Command, by: Option<(usize, u8)>, cut: Cut) {
         let clock = self.clock();
         let sabotage = bench.sabotage;
-        let mut governor = match self.governor.take() {
-            Some(governor) => governor,
-            None => {
-                let mut snapshot = self.disk.snapshot(clock);
-                if sabotage == Sabotage::ForgetsHolders {
-                    snapshot.held.clear();
-                }
-                Governor::load(bench.settings.clone(), snapshot).unwrap()
+        let load = || {
+            let mut snapshot = self.disk.snapshot(clock);
+            if sabotage == Sabotage::ForgetsHolders {
+                snapshot.held.clear();
             }
+            Governor::load(bench.settings.clone(), snapshot).unwrap()
         };
+        let mut governor = self.governor.take().unwrap_or_else(load);
         let step = governor.apply(clock, command.clone());
         governor.audit().unwrap();
         let mut said: Vec<((usize, u8), Said)> = Vec::new();
@@ -162,7 +160,7 @@ impl State {
             }
         }
         if let Some(by) = by {
-            match (&step.reply, &command) {
+            match (&step.reply, command) {
                 (Reply::Queued, Command::Acquire(acquire)) => {
                     let former = waiting.insert(acquire.request.0, by);
                     said.extend(former.map(|former| (former, Said::Again)));

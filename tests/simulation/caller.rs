@@ -1,7 +1,7 @@
 //! The callers: most of them do as they are told, some are rude, some are gone.
 
 use swarmvia_locks::governor::command::Renewed;
-use swarmvia_locks::governor::ids::{AttemptId, KeyId, SlotId, SlotSecret};
+use swarmvia_locks::governor::ids::{AttemptId, KeyId, RequestId, SlotId, SlotSecret};
 use swarmvia_locks::governor::time::Millis;
 
 use crate::coverage::Seen;
@@ -109,7 +109,7 @@ impl World {
         let request = self.rng.wide();
         let attempt = own.unwrap_or(AttemptId(request));
         let verb = Verb::Acquire { attempt };
-        let request = swarmvia_locks::governor::ids::RequestId(request);
+        let request = RequestId(request);
         self.begin(caller, session, key, request, verb, wait)
     }
 
@@ -247,15 +247,21 @@ impl World {
 
     pub fn renew(&mut self, caller: usize, session: u32) {
         if let Some((slot, key)) = self.slot_of(caller, session) {
-            self.call(caller, session, key, Verb::Renew { slot }, 0);
+            self.name_slot(caller, session, key, Verb::Renew { slot });
         }
     }
 
     pub fn release(&mut self, caller: usize, session: u32) {
         if let Some((slot, key)) = self.slot_of(caller, session) {
             let report = self.plan.report(&mut self.rng);
-            self.call(caller, session, key, Verb::Release { slot, report }, 0);
+            self.name_slot(caller, session, key, Verb::Release { slot, report });
         }
+    }
+
+    /// A call about a slot.
+    fn name_slot(&mut self, caller: usize, session: u32, key: KeyId, verb: Verb) {
+        let request = RequestId(self.rng.wide());
+        self.begin(caller, session, key, request, verb, 0);
     }
 
     fn slot_of(&mut self, caller: usize, session: u32) -> Option<(SlotId, KeyId)> {
@@ -284,7 +290,7 @@ impl World {
             _ => Verb::Release { slot, report },
         };
         let key = self.a_key(self.callers[caller].key);
-        self.call(caller, u32::MAX, key, verb, 0);
+        self.name_slot(caller, u32::MAX, key, verb);
     }
 
     /// The session is over; the caller comes again.

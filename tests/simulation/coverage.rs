@@ -69,6 +69,7 @@ counters! {
     CarriedBeyondDepth: "Worker: carries a waiter over into a full queue",
     CountedAnew: "Worker: counts its tries anew",
     GaveUp: "Worker: gives up, 503",
+    GaveUpSlow: "Worker: gives up after slow failures, 503",
     Impatient: "Worker: its patience ends, 503",
     // What came of it.
     GrantedAtOnce: "granted at once",

@@ -15,6 +15,7 @@ use crate::support::observer::Observer;
 use crate::world::{Event, World};
 
 /// What the books are told once it is durable.
+#[expect(clippy::large_enum_variant, reason = "nearly all are turns")]
 pub enum Fact {
     Turn {
         clock: Millis,

@@ -2,7 +2,7 @@
 //! time, with everything going wrong that can, and someone who counts.
 //!
 //! One seed is one run. To look further, or at one run again with its trace:
-//! `RUNS=100000 SEED=$RANDOM npm test -- simulation` (the core optimised),
+//! `RUNS=100000 SEED=$RANDOM cargo test --profile bench --test simulation`,
 //! `RUNS=1 SEED=7 cargo test --test simulation -- --nocapture`.
 
 #![allow(
@@ -10,8 +10,6 @@
     clippy::cast_possible_truncation,
     clippy::expect_used,
     clippy::indexing_slicing,
-    clippy::large_enum_variant,
-    clippy::match_wild_err_arm,
     clippy::panic,
     clippy::unwrap_used,
     reason = "a test that panics fails"
@@ -64,13 +62,13 @@ fn run(seed: u64, steps: u64, trace: bool, coverage: &mut Coverage) {
         world.wind_down();
         world.coverage
     }));
-    match played {
-        Ok(reached) => coverage.add(&reached),
-        Err(_) => panic!(
+    let Ok(reached) = played else {
+        panic!(
             "seed {seed} failed after {step} steps; again, with its trace:\n\
              RUNS=1 SEED={seed} STEPS={steps} cargo test --test simulation -- --nocapture"
-        ),
-    }
+        );
+    };
+    coverage.add(&reached);
 }
 
 fn runs(first: u64, runs: u64, steps: u64) -> Coverage {

@@ -18,9 +18,9 @@ const QUIET: u64 = 1_000;
 
 /// The longest that a message takes here, where it arrives at all.
 const LONGEST_WAY: u64 = 2_000;
-/// A call that failed all the way: a try that waited in vain, then five that
-/// were long under way, the pauses between them, and one that was not answered.
-const LONGEST_CALL: u64 = 2 * PATIENCE + 6 * 2 * LONGEST_WAY + 2_000;
+/// Beyond the waiting time: the last try begins within one patience and is
+/// given up after another; and the pause before it.
+const LONGEST_CALL: u64 = 2 * PATIENCE + 2_000;
 
 #[derive(Clone, Copy, Debug)]
 pub enum Verb {
@@ -71,18 +71,6 @@ impl Call {
 
 impl World {
     /// Begins a call; its number.
-    pub fn call(
-        &mut self,
-        caller: usize,
-        session: u32,
-        key: KeyId,
-        verb: Verb,
-        wait: u64,
-    ) -> usize {
-        let request = RequestId(self.rng.wide());
-        self.begin(caller, session, key, request, verb, wait)
-    }
-
     pub fn begin(
         &mut self,
         caller: usize,
@@ -119,6 +107,12 @@ impl World {
         let now = self.now;
         let it = &mut self.calls[call];
         if it.done {
+            return;
+        }
+        // Failures that are slow, each within its deadline, must not add up.
+        if it.tries > 0 && now - it.started > it.wait + PATIENCE {
+            self.coverage.saw(Seen::GaveUpSlow);
+            self.finish(call, Said::Failed);
             return;
         }
         let gone = if it.carried {

@@ -21,6 +21,7 @@ mod operate;
 mod page;
 mod policy;
 mod store;
+mod summary;
 mod turn;
 mod waiting;
 

@@ -96,7 +96,7 @@ impl Governor {
             rpm,
             cooldown: Cooldown::restored(snapshot.cooldown),
             learning,
-            tally: Tally::default(),
+            tally: snapshot.tally,
             ring: Ring::restored(keep, snapshot.blocks, snapshot.next_row)
                 .with_doorstep_at(snapshot.next_doorstep),
         };

@@ -21,7 +21,7 @@ export interface Access {
   cloudflareAccess: { teamDomain: string; audience: string } | null;
 }
 
-/** Since the source was loaded; they only grow. */
+/** Since the source was made. */
 export interface Counters {
   /** Attempts by their outcome, as in the log. */
   acquires: Record<string, number>;

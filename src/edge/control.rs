@@ -213,7 +213,7 @@ impl Operator<'_> {
     }
 
     async fn tell_directory(&self, call: &DirectoryCall) -> Result<Response, Problem> {
-        Ok(forward::directory(self.config, call).await?)
+        Ok(forward::directory(&self.config.directory, call).await?)
     }
 
     /// The directory forgets the source also where the source is gone already:

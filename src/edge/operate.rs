@@ -206,6 +206,7 @@ impl Operation<'_> {
             let deleting = self.object.store.delete_all()?;
             *place = None;
             self.object.waiting.timer().stop();
+            self.object.news.stop();
             self.object.answer_waiters(step.effects);
             Ok(Some(deleting))
         })?;

@@ -22,7 +22,8 @@ use crate::governor::ids::{KeyId, RequestId, Version};
 use crate::governor::settings::Settings;
 use crate::governor::time::Millis;
 use crate::json::Json;
-use layout::{CREATE, LAYOUT};
+use crate::protocol::directory::Summary;
+use layout::{CREATE, CREATE_TOLD, LAYOUT};
 pub use logs::Page;
 use row::{moment, number, optional, row};
 
@@ -52,6 +53,8 @@ pub enum Write<'a> {
     },
     ForgetFamily(KeyId),
     Audit(Audited),
+    /// What the directory is told next.
+    Told(&'a Summary),
     Effect(&'a Effect),
 }
 
@@ -86,7 +89,7 @@ impl Store {
         let result = match writes {
             [] => Ok(()),
             // One statement is atomic by itself.
-            [Write::Create] => self.transaction(writes),
+            [Write::Create | Write::Told(_)] => self.transaction(writes),
             [write] => self.write(write),
             _ => self.transaction(writes),
         };
@@ -153,6 +156,7 @@ impl Store {
                 ]),
             ),
             Write::Audit(audited) => self.audit(audited),
+            Write::Told(summary) => self.write_told(summary),
             Write::ForgetFamily(key) => self.run(
                 "DELETE FROM families WHERE key = ?",
                 &row([key.to_string().into()]),
@@ -230,6 +234,20 @@ impl Store {
         self.run(
             "DELETE FROM audit WHERE ordinal <= (SELECT MAX(ordinal) FROM audit) - ?",
             &row([AUDIT_KEEP.into()]),
+        )
+    }
+
+    fn write_told(&self, summary: &Summary) -> Result<(), JsValue> {
+        self.run(CREATE_TOLD, &Array::new())?;
+        self.run(
+            "INSERT OR REPLACE INTO told VALUES (1, ?, ?, ?, ?, ?)",
+            &row([
+                moment(summary.at),
+                summary.limit.into(),
+                summary.in_use.into(),
+                summary.depth.into(),
+                summary.tally.to_text().into(),
+            ]),
         )
     }
 

@@ -2,7 +2,7 @@
 //! end in `_total`, a HELP and a TYPE before each family.
 //!
 //! The figures come from the summaries that sources push, so they may be 15 s
-//! old. A label's value is a source's name or an outcome's word, never a
+//! old. Counts go on from when a source was made (`edge/summary.rs`). A label's value is a source's name or an outcome's word, never a
 //! caller's text.
 
 use core::fmt::Write as _;

@@ -140,6 +140,7 @@ test("explain reads raw headers, and refuses what a release would refuse", async
 });
 
 test("storage of the version before learning opens, and is brought up to date", async () => {
+  const clock = stopClock();
   const source = await createSource(ADAPTIVE);
   const slot = await grant(source);
   await runInDurableObject(objectOf(source), (_, state) => {
@@ -149,6 +150,7 @@ test("storage of the version before learning opens, and is brought up to date", 
   await evictDurableObject(objectOf(source));
   expect(await stateOf(source)).toMatchObject({ inUse: 1, effectiveLimit: 10 });
   expect((await rowOf(source)).layout).toBe(2);
+  clock.pass(16_000);
   await free(source, slot, { status: 200, rate: { concurrencyLimit: 4 } });
   await evictDurableObject(objectOf(source));
   expect(await stateOf(source)).toMatchObject({ inUse: 0, effectiveLimit: 4 });

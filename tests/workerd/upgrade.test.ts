@@ -1,6 +1,6 @@
 // Storage that an earlier version wrote (fixtures/, made by fixtures/make.mjs) opens with the present one, and serves.
 
-import { evictDurableObject, runInDurableObject } from "cloudflare:test";
+import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
 import { expect, test, vi } from "vitest";
 import layout2 from "./fixtures/layout-2.json";
 import { acquire, admin, expectError, free, grant, lock, objectOf, renew, stateOf } from "./support";
@@ -32,7 +32,7 @@ async function kept(name: string, stored: typeof tables) {
       }
     }
   });
-  await evictDurableObject(objectOf(source));
+  await abortAllDurableObjects();
   return source;
 }
 

@@ -49,7 +49,7 @@ pub fn state(governor: &Governor, now: Millis) -> Json {
     }
 }
 
-/// What happened since the object was loaded.
+/// What happened since the source was made.
 fn counters(tally: &Tally) -> Json {
     let outcomes = OUTCOMES.into_iter().zip(tally.outcomes);
     let outcomes = outcomes.map(|(word, count)| (word, count.into()));

@@ -25,7 +25,7 @@ use crate::protocol::control::{Action, Condition, ControlCall};
 use crate::protocol::directory::DirectoryCall;
 use crate::wire::MOST_BODY_BYTES;
 use crate::wire::answer::HttpAnswer;
-use crate::wire::paging::{backwards, forwards};
+use crate::wire::paging::{attempts, backwards, forwards};
 use crate::wire::problem::{Kind, Problem};
 use crate::wire::route::{Control, SourceName};
 
@@ -89,7 +89,11 @@ pub async fn serve(
             operator.pass(source, page).await
         }
         Control::ReadLog(source) => {
-            let page = backwards(query).map(|(limit, before)| Action::Log { limit, before });
+            let page = attempts(query).map(|(limit, before, sought)| Action::Log {
+                limit,
+                before,
+                sought,
+            });
             operator.pass(source, page).await
         }
         Control::ReadAudit(source) => {

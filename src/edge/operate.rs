@@ -75,8 +75,12 @@ impl Operation<'_> {
         match action {
             Action::Slots { limit, after } => Ok(views::slots(source, *limit, *after)),
             Action::Keys { limit, after } => Ok(views::keys(source, self.now, *limit, *after)),
-            Action::Log { limit, before } => {
-                let page = self.object.store.log(*limit, *before)?;
+            Action::Log {
+                limit,
+                before,
+                sought,
+            } => {
+                let page = self.object.store.log(*limit, *before, *sought)?;
                 Ok(views::entries(page))
             }
             Action::Audit { limit, before } => {

@@ -146,12 +146,16 @@ test("the log has every attempt, and filters find one", async () => {
   await assertAccessible(page, "the log");
   const rows = page.getByRole("row");
   await page.getByLabel("Outcome").selectOption("no_free_slot");
-  await untilText(page.locator(".empty"), "Nothing that was searched matches");
+  await untilText(page.locator(".empty"), "No such attempt");
   await page.getByLabel("Outcome").selectOption("granted");
   await untilText(rows, "granted");
   const { entries } = (await all.server.admin("GET", `/pools/${NAME}/log`)).body;
+  const sought = page.waitForRequest(/outcome=granted&requestId=[0-9a-f]{32}$/);
   await page.getByLabel("Key, address, slot or request").fill(entries[0].requestId);
+  await sought;
   await page.waitForFunction(() => document.querySelectorAll("tbody tr").length === 1);
+  await page.getByLabel("Key, address, slot or request").fill("127.0.0.2");
+  await untilText(page.locator(".empty"), "Nothing that was searched matches");
   await page.getByRole("radio", { name: "Changes by operators" }).check();
   await untilText(rows, "forced");
 });

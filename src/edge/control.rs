@@ -106,6 +106,7 @@ pub async fn serve(
         },
     };
     done.unwrap_or_else(Reply::from)
+        .noted(control.source().unwrap_or("*"), id)
 }
 
 /// A refresh shows its credential in the body: until that is there, nothing of
@@ -130,7 +131,7 @@ thread_local! {
             };
             let operator = Operator { config: &config, request: &request, id };
             let done = operator.refresh(&source, door::body_of(body)).await;
-            done.unwrap_or_else(Reply::from)
+            done.unwrap_or_else(Reply::from).noted(&source, id)
         })
     });
 }

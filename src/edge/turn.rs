@@ -122,7 +122,11 @@ impl Object {
             Memory::Present(source) => Some(source),
         };
         fault::strike(At::Turn);
-        let result = work(&mut source)?;
+        let result = work(&mut source).inspect_err(|Fault| {
+            if let Some(source) = &source {
+                js::log_error(&format!("a turn failed: source {}", source.header.name));
+            }
+        })?;
         *memory = source.map_or(Memory::Absent, Memory::Present);
         Ok(result)
     }

@@ -68,7 +68,7 @@ async function once(call, url, deadline) {
     const read = fetched.then((response) => (response.status < INTERNAL ? { response } : withText(response)));
     return await Promise.race([read, late]);
   } catch (error) {
-    console.error(`a call to an object failed: ${error}`);
+    console.error(`a call to an object failed: ${error} (source ${call.source}, request ${call.id})`);
     return { isFinal: error?.overloaded === true, why: "an object is overloaded" };
   } finally {
     clearTimeout(timer);

@@ -79,7 +79,15 @@ for (const [layout, stored] of [[1, layout1], [2, tables]] as const) {
 test("a layout of the future is refused, and nothing is touched", async () => {
   const future = { ...tables, source: { ...tables.source, rows: tables.source.rows.map((row) => ({ ...row, layout: LAYOUT + 1 })) } };
   const source = await kept("kept", future);
-  expectError(await acquire(source), 503, "unavailable");
+  const said = vi.spyOn(console, "error");
+  const refused = await acquire(source);
+  expectError(refused, 503, "unavailable");
+  const request = refused.headers.get("x-swarmvia-request-id");
+  expect(said.mock.calls.flat()).toContain(`503: source ${source.name}, request ${request}`);
+  const shown = await admin("GET", `/pools/${source.name}`);
+  expectError(shown, 503, "unavailable");
+  expect(said.mock.calls.flat()).toContain(`503: source ${source.name}, request ${shown.headers.get("x-swarmvia-request-id")}`);
+  said.mockRestore();
   const rows = await runInDurableObject(objectOf(source), (_, state) => state.storage.sql.exec("SELECT layout FROM source").toArray());
   expect(rows).toEqual([{ layout: LAYOUT + 1 }]);
 });

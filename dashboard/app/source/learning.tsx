@@ -29,6 +29,13 @@ export function Learning({ name, live }: TabProps) {
           {adaptive.length > 0 ? `Learning is on for ${adaptive.join(" and ")}.` : "Learning is off: reports close the gate for a cool-down, and change no limit."}
         </p>
       </section>
+      {state.lastReport ? (
+        <section class="panel">
+          <h2>The last report</h2>
+          <Data value={state.lastReport} />
+          <p class="muted small">The last release that said anything, as it was read. Is what the upstream sent in it?</p>
+        </section>
+      ) : null}
       <Explain name={name} />
       {forgetting && (
         <Confirm title="Forget what was learned" word={name} what="the name of the source" action="Forget it" onClose={() => setForgetting(false)}

@@ -172,6 +172,23 @@ test("a header set is explained", async () => {
   await assertAccessible(page, "what was explained");
 });
 
+test("a cool-down leads from where it shows to the report behind it, and to its end", async () => {
+  await tab("access");
+  const { body: minted } = await all.server.admin("POST", `/pools/${NAME}/keys`, {});
+  const caller = { name: NAME, key: minted.accessKey };
+  const slot = await all.server.grant(caller);
+  await all.server.release(caller, slot, { status: 429, retryAfterMs: 300_000 });
+  await tab("overview");
+  await page.getByRole("link", { name: "why, and how to end it" }).click();
+  await untilText(page.locator(".panel").filter({ hasText: "The last report" }), "throttled");
+  await page.getByRole("button", { name: "Open the gate" }).click();
+  await confirmBy(NAME, "Forget it");
+  await untilText(page.locator(".panel").filter({ hasText: "What was learned" }), "Nothing");
+  const { state } = (await all.server.admin("GET", `/pools/${NAME}`)).body;
+  assert.equal(state.cooldownUntil, null);
+  await assertAccessible(page, "after a cool-down");
+});
+
 test("a key is revoked, after its name was typed", async () => {
   await tab("access");
   await page.getByRole("button", { name: "Revoke key worker-7" }).click();

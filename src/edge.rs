@@ -21,6 +21,7 @@ mod operate;
 mod page;
 mod policy;
 mod store;
+mod summary;
 mod turn;
 mod waiting;
 
@@ -68,6 +69,14 @@ enum Reply {
 }
 
 impl Reply {
+    /// Says in the log which call got a 503; what went wrong stands before it.
+    fn noted(self, source: &str, id: RequestId) -> Self {
+        if matches!(&self, Self::Ours(answer) if answer.status == 503) {
+            js::log_error(&format!("503: source {source}, request {id}"));
+        }
+        self
+    }
+
     /// What is handed to the runtime: a response, or a promise of one, in which
     /// nothing of Rust stands.
     fn into_js(self, id: RequestId) -> Result<JsValue, JsValue> {

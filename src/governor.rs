@@ -58,6 +58,14 @@ pub struct Step {
     pub effects: Vec<Effect>,
 }
 
+/// A report, and the slot that it came with; only shown.
+#[derive(Clone, Copy, Debug)]
+pub struct LastReport {
+    pub reference: Ref,
+    pub at: Millis,
+    pub report: Report,
+}
+
 #[derive(Clone, Debug)]
 pub struct Governor {
     settings: Settings,
@@ -69,6 +77,7 @@ pub struct Governor {
     rpm: Rpm,
     cooldown: Cooldown,
     learning: Learning,
+    last_report: Option<LastReport>,
     tally: Tally,
     ring: Ring,
 }
@@ -96,7 +105,8 @@ impl Governor {
             rpm,
             cooldown: Cooldown::restored(snapshot.cooldown),
             learning,
-            tally: Tally::default(),
+            last_report: None,
+            tally: snapshot.tally,
             ring: Ring::restored(keep, snapshot.blocks, snapshot.next_row)
                 .with_doorstep_at(snapshot.next_doorstep),
         };
@@ -263,6 +273,13 @@ impl Governor {
         self.tally
             .release(now.since(slot.granted_at), report.signal());
         self.learn(now, &slot, report, effects);
+        if *report != Report::default() {
+            self.last_report = Some(LastReport {
+                reference: slot.reference,
+                at: now,
+                report: *report,
+            });
+        }
         true
     }
 

@@ -44,7 +44,7 @@ fn lock_url(verb: &str, rest: &str) -> String {
     format!("http://source/v1/lock/{verb}?{CALLER}{rest}")
 }
 
-const CONTROL_CALLS: [&str; 15] = [
+const CONTROL_CALLS: [&str; 16] = [
     "show?",
     "delete?",
     "reset?",
@@ -52,6 +52,7 @@ const CONTROL_CALLS: [&str; 15] = [
     "slots?&limit=5&after=7",
     "keys?&limit=5&after=0000000000000003",
     "log?&limit=5&before=7-8",
+    "log?&limit=5&outcome=refused&keyId=0000000000000003&requestId=00000000000000000000000000000004",
     "audit?&limit=5",
     "force?&ref=9",
     "revoke?&key=0000000000000003",

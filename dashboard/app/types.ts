@@ -21,7 +21,7 @@ export interface Access {
   cloudflareAccess: { teamDomain: string; audience: string } | null;
 }
 
-/** Since the source was loaded; they only grow. */
+/** Since the source was made. */
 export interface Counters {
   /** Attempts by their outcome, as in the log. */
   acquires: Record<string, number>;
@@ -41,6 +41,8 @@ export interface State {
   counters?: Partial<Counters>;
   /** Shown as it is: what is learned may grow. */
   learned?: unknown;
+  /** The same; null where none came lately. */
+  lastReport?: unknown;
 }
 
 export interface Source {
@@ -70,6 +72,7 @@ export interface ListedSource {
 export interface Slot {
   ref: string;
   keyId: string;
+  keyName?: string | null;
   since: Moment;
   leaseDeadline: Moment;
   requestDeadline: Moment;

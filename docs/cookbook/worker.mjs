@@ -2,16 +2,46 @@
 //
 //   LOCK_API=… ACCESS_KEY=… UPSTREAM=https://upstream.example/v1/things node worker.mjs [calls]
 //
-// `npm start` prints LOCK_API and ACCESS_KEY. Take `withSlot` over as it is; the lines at the end are its use.
+// `npm start` prints LOCK_API and ACCESS_KEY. A worker that outlives its key has KEY_FILE=key.json in place of
+// ACCESS_KEY: a file of its own with what minting answered. It is refreshed in time, and kept for the next start.
+// Take all down to `withSlot` over as it is; the lines at the end are its use.
 
-const { LOCK_API, ACCESS_KEY, UPSTREAM } = process.env;
-for (const [name, value] of Object.entries({ LOCK_API, ACCESS_KEY, UPSTREAM })) if (!value) throw new Error(`${name} is not set`);
+import { readFileSync, renameSync, writeFileSync } from "node:fs";
+
+const { LOCK_API, ACCESS_KEY, KEY_FILE, UPSTREAM } = process.env;
+for (const [name, value] of Object.entries({ LOCK_API, ACCESS_KEY: ACCESS_KEY ?? KEY_FILE, UPSTREAM })) if (!value) throw new Error(`${name} is not set`);
+let pair = KEY_FILE ? JSON.parse(readFileSync(KEY_FILE, "utf8")) : { accessKey: ACCESS_KEY, expiresAt: Infinity };
+let refreshing; // one at a time: a refresh token is good for one use
+async function key() {
+  if (pair.expiresAt - Date.now() < 60_000) await (refreshing ??= refresh().finally(() => (refreshing = undefined)));
+  return pair.accessKey;
+}
+async function refresh() {
+  // Again at once where no answer came: for 10 s the same token gets the same answer, and later it counts as stolen.
+  for (let tries = 3; tries > 0; tries -= 1) {
+    try {
+      const body = JSON.stringify({ refreshToken: pair.refreshToken });
+      const answer = await fetch(new URL("keys/refresh", LOCK_API), { method: "POST", body, signal: AbortSignal.timeout(2000) });
+      if (answer.status === 401) return console.error("the refresh token is not good: have a new key minted");
+      if (!answer.ok) throw new Error(`refresh: ${answer.status}`);
+      const fresh = await answer.json();
+      // Kept before it is used, so that a crash loses nothing.
+      writeFileSync(`${KEY_FILE}.new`, JSON.stringify(fresh), { mode: 0o600 });
+      renameSync(`${KEY_FILE}.new`, KEY_FILE);
+      pair = fresh;
+      return;
+    } catch (error) {
+      console.error(error);
+      await sleep(500);
+    }
+  }
+}
 const now = () => performance.now(); // our own clock, which nobody sets back
 const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
-const post = (path, body, headers = {}, patienceMs = 15_000) =>
+const post = async (path, body, headers = {}, patienceMs = 15_000) =>
   fetch(`${LOCK_API}/${path}`, {
     method: "POST",
-    headers: { "X-Swarmvia-Key": ACCESS_KEY, ...headers },
+    headers: { "X-Swarmvia-Key": await key(), ...headers },
     body: body && JSON.stringify(body),
     signal: AbortSignal.timeout(Math.max(1, Math.ceil(patienceMs))),
   })

@@ -2,7 +2,9 @@
 
     LOCK_API=... ACCESS_KEY=... UPSTREAM=https://upstream.example/v1/things python3 worker.py [calls]
 
-`npm start` prints LOCK_API and ACCESS_KEY. Take `Slot` over as it is; the lines at the end are its use.
+`npm start` prints LOCK_API and ACCESS_KEY. A worker that outlives its key has KEY_FILE=key.json in place of ACCESS_KEY:
+a file of its own with what minting answered. It is refreshed in time, and kept for the next start.
+Take all down to `Slot` over as it is; the lines at the end are its use.
 """
 
 import http.client
@@ -17,12 +19,46 @@ import urllib.request
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 
-API, KEY, UPSTREAM = (os.environ[name] for name in ("LOCK_API", "ACCESS_KEY", "UPSTREAM"))
+API, UPSTREAM, KEY_FILE = os.environ["LOCK_API"], os.environ["UPSTREAM"], os.environ.get("KEY_FILE")
+if KEY_FILE:
+    with open(KEY_FILE) as file:
+        pair = json.load(file)
+else:
+    pair = {"accessKey": os.environ["ACCESS_KEY"], "expiresAt": float("inf")}
+refreshing = threading.Lock()  # one at a time: a refresh token is good for one use
+
+
+def key():
+    with refreshing:
+        if pair["expiresAt"] / 1000 - time.time() < 60:
+            refresh()
+        return pair["accessKey"]
+
+
+def refresh():
+    # Again at once where no answer came: for 10 s the same token gets the same answer, and later it counts as stolen.
+    for _ in range(3):
+        url = API.rsplit("/", 1)[0] + "/keys/refresh"
+        status, _, fresh = call(url, {"refreshToken": pair["refreshToken"]}, 2.0, {})
+        if status == 200:
+            # Kept before it is used, so that a crash loses nothing.
+            with open(os.open(f"{KEY_FILE}.new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+                json.dump(fresh, file)
+            os.replace(f"{KEY_FILE}.new", KEY_FILE)
+            pair.update(fresh)
+            return
+        print(f"refresh: {status}", file=sys.stderr)
+        if status == 401:  # not good: have a new key minted
+            return
+        time.sleep(0.5)
 
 
 def post(path, body=None, patience=15.0, headers={}):
-    headers = {"X-Swarmvia-Key": KEY, "User-Agent": "my-worker/1", **headers}
-    request = urllib.request.Request(f"{API}/{path}", json.dumps(body or {}).encode(), headers)
+    return call(f"{API}/{path}", body or {}, patience, {"X-Swarmvia-Key": key(), **headers})
+
+
+def call(url, body, patience, headers):
+    request = urllib.request.Request(url, json.dumps(body).encode(), {"User-Agent": "my-worker/1", **headers})
     try:
         with urllib.request.urlopen(request, timeout=max(0.001, patience)) as answer:
             return answer.status, answer.headers, json.load(answer)

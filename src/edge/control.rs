@@ -24,7 +24,7 @@ use crate::protocol::control::{Action, Condition, ControlCall};
 use crate::protocol::directory::DirectoryCall;
 use crate::wire::MOST_BODY_BYTES;
 use crate::wire::answer::HttpAnswer;
-use crate::wire::paging::{backwards, forwards};
+use crate::wire::paging::{attempts, backwards, forwards};
 use crate::wire::problem::{Kind, Problem};
 use crate::wire::route::{Control, SourceName};
 
@@ -88,7 +88,11 @@ pub async fn serve(
             operator.pass(source, page).await
         }
         Control::ReadLog(source) => {
-            let page = backwards(query).map(|(limit, before)| Action::Log { limit, before });
+            let page = attempts(query).map(|(limit, before, sought)| Action::Log {
+                limit,
+                before,
+                sought,
+            });
             operator.pass(source, page).await
         }
         Control::ReadAudit(source) => {
@@ -101,6 +105,7 @@ pub async fn serve(
         },
     };
     done.unwrap_or_else(Reply::from)
+        .noted(control.source().unwrap_or("*"), id)
 }
 
 /// A refresh shows its credential in the body: until that is there, nothing of
@@ -132,7 +137,7 @@ thread_local! {
             };
             let operator = Operator { config: &config, request: &request, id };
             let done = operator.refresh(&source, door::body_of(body)).await;
-            done.unwrap_or_else(Reply::from)
+            done.unwrap_or_else(Reply::from).noted(&source, id)
         })
     });
 }
@@ -219,7 +224,7 @@ impl Operator<'_> {
     }
 
     async fn tell_directory(&self, call: &DirectoryCall) -> Result<Response, Problem> {
-        Ok(forward::directory(self.config, call).await?)
+        Ok(forward::directory(&self.config.directory, call).await?)
     }
 
     /// The directory forgets the source also where the source is gone already:

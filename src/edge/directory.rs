@@ -10,7 +10,6 @@ use super::js::{self, ObjectContext, Sql};
 use super::object::{ABSENT, AGAIN};
 use super::store::row::{Row, moment, row};
 use crate::governor::ids::RequestId;
-use crate::governor::tally::Tally;
 use crate::json::{Json, object};
 use crate::protocol::directory::{DirectoryCall, Summary};
 use crate::wire::answer::HttpAnswer;
@@ -165,34 +164,22 @@ impl Directory {
     }
 }
 
-fn tally(row: &Row) -> Tally {
-    let text = row.text("tally");
-    text.and_then(|text| Tally::from_text(&text))
-        .unwrap_or_default()
-}
-
 fn figures(row: &Row) -> Option<Figures> {
     Some(Figures {
         source: row.text("name")?,
-        summary: Summary {
-            at: row.moment("summary_at")?,
-            limit: row.small("effective_limit")?,
-            in_use: row.small("in_use")?,
-            depth: row.small("depth")?,
-            tally: tally(row),
-        },
+        summary: row.summary("summary_at")?,
     })
 }
 
 fn entry(row: &Row) -> Json {
-    let tally = tally(row);
     let natural = |name| row.natural(name);
-    let summary = natural("summary_at").map(|at| {
+    let summary = row.summary("summary_at").map(|summary| {
+        let tally = summary.tally;
         object! {
-            "at": at,
-            "effectiveLimit": natural("effective_limit"),
-            "inUse": natural("in_use"),
-            "queueDepth": natural("depth"),
+            "at": summary.at.epoch_ms(),
+            "effectiveLimit": summary.limit,
+            "inUse": summary.in_use,
+            "queueDepth": summary.depth,
             "counters": object! {"released": tally.released, "throttled": tally.throttled},
         }
     });

@@ -18,6 +18,7 @@ use web_sys::{Request, Response};
 use worker::Delay;
 
 use super::config::Config;
+use super::js::Namespace;
 use super::object::{ABSENT, AGAIN, DEAD_KEY, STALE_POLICY};
 use super::{Fault, js};
 use crate::governor::ids::KeyId;
@@ -149,7 +150,7 @@ pub async fn batch(config: &Config, source: &str, url: &str) -> Result<bool, Fau
 /// If the directory didn't answer.
 pub async fn is_listed(config: &Config, source: &str) -> Result<bool, Fault> {
     let source = source.to_owned();
-    let response = directory(config, &DirectoryCall::Has { source }).await?;
+    let response = directory(&config.directory, &DirectoryCall::Has { source }).await?;
     Ok(response.status() != ABSENT)
 }
 
@@ -157,9 +158,9 @@ pub async fn is_listed(config: &Config, source: &str) -> Result<bool, Fault> {
 ///
 /// # Errors
 /// If no try was answered.
-pub async fn directory(config: &Config, call: &DirectoryCall) -> Result<Response, Fault> {
+pub async fn directory(directory: &Namespace, call: &DirectoryCall) -> Result<Response, Fault> {
     let url = call.to_url();
-    let fetch = || config.directory.get_by_name("directory")?.fetch(&url);
+    let fetch = || directory.get_by_name("directory")?.fetch(&url);
     repeat(MOST_TRIES, fetch).await
 }
 

@@ -172,7 +172,7 @@ impl Call<'_> {
 
     fn finish(&self, end: Result<Reply, End>) -> Reply {
         match end {
-            Ok(reply) | Err(End::Settled(reply)) => reply,
+            Ok(reply) | Err(End::Settled(reply)) => reply.noted(self.source, self.id),
             Err(End::Refused(refusal, key)) => {
                 self.note(key, refusal.outcome);
                 refusal.problem.into()

@@ -80,6 +80,13 @@ impl SourceObject {
             }
         });
         object.waiting.timer().on_ring(ring);
+        let weak: Weak<Object> = Rc::downgrade(&object);
+        let tell = Closure::own_assert_unwind_safe(move || {
+            if let Some(object) = weak.upgrade() {
+                object.tell_news();
+            }
+        });
+        object.news.on_ring(tell);
         Self { object }
     }
 

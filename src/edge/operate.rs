@@ -75,8 +75,12 @@ impl Operation<'_> {
         match action {
             Action::Slots { limit, after } => Ok(views::slots(source, *limit, *after)),
             Action::Keys { limit, after } => Ok(views::keys(source, self.now, *limit, *after)),
-            Action::Log { limit, before } => {
-                let page = self.object.store.log(*limit, *before)?;
+            Action::Log {
+                limit,
+                before,
+                sought,
+            } => {
+                let page = self.object.store.log(*limit, *before, *sought)?;
                 Ok(views::entries(page))
             }
             Action::Audit { limit, before } => {
@@ -206,6 +210,7 @@ impl Operation<'_> {
             let deleting = self.object.store.delete_all()?;
             *place = None;
             self.object.waiting.timer().stop();
+            self.object.news.stop();
             self.object.answer_waiters(step.effects);
             Ok(Some(deleting))
         })?;

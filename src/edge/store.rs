@@ -24,7 +24,8 @@ use crate::governor::ids::{KeyId, RequestId, Version};
 use crate::governor::settings::Settings;
 use crate::governor::time::Millis;
 use crate::json::Json;
-use layout::{CREATE, LAYOUT};
+use crate::protocol::directory::Summary;
+use layout::{CREATE, CREATE_TOLD, LAYOUT};
 pub use logs::Page;
 use row::{Bindings, number};
 
@@ -54,6 +55,8 @@ pub enum Write<'a> {
     },
     ForgetFamily(KeyId),
     Audit(Audited),
+    /// What the directory is told next.
+    Told(&'a Summary),
     Effect(&'a Effect),
 }
 
@@ -94,7 +97,7 @@ impl Store {
         let result = match writes {
             [] => Ok(()),
             // One statement is atomic by itself.
-            [Write::Create] => self.transaction(writes),
+            [Write::Create | Write::Told(_)] => self.transaction(writes),
             [write] => self.write(write),
             _ => self.transaction(writes),
         };
@@ -159,6 +162,7 @@ impl Store {
                     .optional(family.revoked_at, Bindings::moment),
             ),
             Write::Audit(audited) => self.audit(audited),
+            Write::Told(summary) => self.write_told(summary),
             Write::ForgetFamily(key) => self.run(
                 "DELETE FROM families WHERE key = ?",
                 Bindings::new().id(key),
@@ -236,6 +240,19 @@ impl Store {
         self.run(
             "DELETE FROM audit WHERE ordinal <= (SELECT MAX(ordinal) FROM audit) - ?",
             Bindings::new().number(AUDIT_KEEP),
+        )
+    }
+
+    fn write_told(&self, summary: &Summary) -> Result<(), JsValue> {
+        self.run(CREATE_TOLD, Bindings::new())?;
+        self.run(
+            "INSERT OR REPLACE INTO told VALUES (1, ?, ?, ?, ?, ?)",
+            Bindings::new()
+                .moment(summary.at)
+                .number(summary.limit)
+                .number(summary.in_use)
+                .number(summary.depth)
+                .text(&summary.tally.to_text()),
         )
     }
 

@@ -10,16 +10,13 @@ use super::Fault;
 use super::fault::{self, At};
 use super::js::{self, Namespace, ObjectContext};
 use super::store::{Header, Store, Write};
-use super::waiting::Waiting;
+use super::waiting::{Timer, Waiting};
 use crate::access::families::Families;
 use crate::governor::Governor;
 use crate::governor::command::{Command, Effect, Reply};
 use crate::governor::time::{Millis, Span};
-use crate::protocol::directory::{DirectoryCall, Summary};
+use crate::protocol::directory::Summary;
 use crate::wire::line;
-
-/// The least time between two summaries of a source.
-const SUMMARY_INTERVAL: Span = Span::from_seconds(15);
 
 /// The object of one source.
 pub struct Object {
@@ -28,6 +25,8 @@ pub struct Object {
     pub waiting: Waiting,
     /// Where summaries go.
     pub directory: Option<Namespace>,
+    /// Rings when the directory is to hear of what is new (`summary.rs`).
+    pub news: Timer,
     /// The share of attempts that get a line in the platform's log.
     line_share: f64,
     memory: RefCell<Memory>,
@@ -49,8 +48,8 @@ pub struct Source {
     pub families: Families,
     /// When the alarm rings, as far as this incarnation knows.
     armed: Option<Millis>,
-    /// The last summary that was pushed.
-    pushed: Option<Summary>,
+    /// What the directory was told last, as it is stored.
+    pub told: Option<Summary>,
 }
 
 impl Source {
@@ -60,27 +59,7 @@ impl Source {
             governor,
             families,
             armed: None,
-            pushed: None,
-        }
-    }
-
-    /// When the directory is to hear of the source; `None`: it knows.
-    fn summary_due(&self, now: Millis) -> Option<Millis> {
-        let Some(last) = self.pushed else {
-            return Some(now);
-        };
-        let is_known = Summary { at: now, ..last } == self.summary(now);
-        (!is_known).then(|| last.at.plus(SUMMARY_INTERVAL))
-    }
-
-    fn summary(&self, now: Millis) -> Summary {
-        let gauge = self.governor.gauge();
-        Summary {
-            at: now,
-            limit: gauge.limit,
-            in_use: gauge.in_use,
-            depth: gauge.depth,
-            tally: *self.governor.tally(),
+            told: None,
         }
     }
 }
@@ -106,6 +85,7 @@ impl Object {
             store,
             waiting: Waiting::default(),
             directory,
+            news: Timer::default(),
             line_share,
             memory: RefCell::default(),
         }
@@ -142,7 +122,11 @@ impl Object {
             Memory::Present(source) => Some(source),
         };
         fault::strike(At::Turn);
-        let result = work(&mut source)?;
+        let result = work(&mut source).inspect_err(|Fault| {
+            if let Some(source) = &source {
+                js::log_error(&format!("a turn failed: source {}", source.header.name));
+            }
+        })?;
         *memory = source.map_or(Memory::Absent, Memory::Present);
         Ok(result)
     }
@@ -153,7 +137,10 @@ impl Object {
         };
         let governor = Governor::load(loaded.settings, loaded.snapshot)
             .map_err(|broken| Fault::because("the stored state is broken", broken))?;
-        let source = Source::new(loaded.header, governor, loaded.families);
+        let source = Source {
+            told: loaded.told,
+            ..Source::new(loaded.header, governor, loaded.families)
+        };
         Ok(Some(Box::new(source)))
     }
 
@@ -178,7 +165,7 @@ impl Object {
         all.extend(step.effects.iter().filter(is_row).map(Write::Effect));
         self.store.commit(&all)?;
         fault::strike(At::Written);
-        self.push_summary(source, now);
+        self.watch_for_news(source, now);
         self.log_attempts(&source.header.name, &step.effects);
         self.answer_waiters(step.effects);
         Ok(step.reply)
@@ -210,8 +197,12 @@ impl Object {
     /// the governor's deadline while anyone waits. Both are only ever moved
     /// forward: one that comes too early finds nothing to do and is set anew.
     fn arm(&self, source: &mut Source, now: Millis) -> Result<(), Fault> {
-        if let Some(end) = source.governor.earliest_lease_end() {
-            self.arm_by(source, end, now)?;
+        if let Some(end) = source.governor.earliest_lease_end()
+            && source.armed.is_none_or(|armed| end < armed)
+        {
+            // An alarm at the present moment may get lost.
+            self.store.arm(end.max(now.plus(Span::from_ms(1))))?;
+            source.armed = Some(end);
         }
         let timer = self.waiting.timer();
         match source.governor.deadline() {
@@ -225,16 +216,6 @@ impl Object {
         }
     }
 
-    /// Has the alarm ring at `at` or earlier.
-    fn arm_by(&self, source: &mut Source, at: Millis, now: Millis) -> Result<(), Fault> {
-        if source.armed.is_none_or(|armed| at < armed) {
-            // An alarm at the present moment may get lost.
-            self.store.arm(at.max(now.plus(Span::from_ms(1))))?;
-            source.armed = Some(at);
-        }
-        Ok(())
-    }
-
     /// The timer has rung.
     pub fn ring(&self) {
         self.waiting.timer().has_rung();
@@ -242,8 +223,7 @@ impl Object {
         let _ = self.tick();
     }
 
-    /// The alarm has rung: it stands nowhere until it is set again. It also sees
-    /// to it that the last word on a source reaches the directory.
+    /// The alarm has rung: it stands nowhere until it is set again.
     ///
     /// # Errors
     /// If storage failed; the alarm must be set again by the caller.
@@ -255,11 +235,8 @@ impl Object {
                 return Ok(());
             };
             source.armed = None;
-            self.apply(source, now, Command::Tick, |_| Vec::new())?;
-            if let Some(due) = source.summary_due(now) {
-                self.arm_by(source, due, now)?;
-            }
-            Ok(())
+            self.apply(source, now, Command::Tick, |_| Vec::new())
+                .map(|_| ())
         })
     }
 
@@ -271,34 +248,5 @@ impl Object {
                 .apply(source, now, Command::Tick, |_| Vec::new())
                 .map(|_| ()),
         })
-    }
-
-    /// Tells the directory how the source does, at most every 15 s.
-    fn push_summary(&self, source: &mut Source, now: Millis) {
-        // Most calls come too early for one: nothing is compared for them.
-        let is_early = source
-            .pushed
-            .is_some_and(|last| last.at.plus(SUMMARY_INTERVAL) > now);
-        if is_early {
-            return;
-        }
-        let is_due = source.summary_due(now).is_some_and(|due| due <= now);
-        let Some(directory) = self.directory.as_ref().filter(|_| is_due) else {
-            return;
-        };
-        let summary = source.summary(now);
-        source.pushed = Some(summary);
-        let call = DirectoryCall::Push {
-            source: source.header.name.clone(),
-            summary: Box::new(summary),
-        };
-        let stub = directory.get_by_name("directory");
-        let pushed = stub
-            .and_then(|stub| stub.fetch(&call.to_url()))
-            .and_then(|promise| self.context.wait_until(&promise));
-        if let Err(error) = pushed {
-            // The next one may make it; the lock path goes on.
-            Fault::because("a summary was not pushed", error);
-        }
     }
 }

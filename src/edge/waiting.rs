@@ -69,6 +69,10 @@ impl Timer {
         *self.ring.borrow_mut() = Some(ring);
     }
 
+    pub fn is_set(&self) -> bool {
+        self.armed.borrow().is_some()
+    }
+
     /// Has it ring at `at`, if it doesn't ring earlier anyway.
     pub fn set_at(&self, at: Millis, now: Millis) -> Result<(), JsValue> {
         if self

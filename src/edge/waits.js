@@ -60,7 +60,8 @@ function once(call, url, deadline) {
       resolve(answer);
     };
     const failed = (error) => {
-      console.error(`a call to an object failed: ${error}`);
+      const request = /request=(\w+)/.exec(call.url)?.[1];
+      console.error(`a call to an object failed: ${error} (source ${call.source}, request ${request})`);
       done({ isFinal: error?.overloaded === true, why: "an object is overloaded" });
     };
     const answered = (response) => {

@@ -1,12 +1,12 @@
 //! What a governor shows of itself: figures, never a change.
 
-use super::Governor;
 use super::command::{Gauge, RpmGauge};
 use super::learning::Learning;
 use super::learning::rate::Gate;
 use super::rpm::WINDOW;
 use super::tally::Tally;
 use super::time::Millis;
+use super::{Governor, LastReport};
 
 impl Governor {
     pub fn gauge(&self) -> Gauge {
@@ -23,7 +23,7 @@ impl Governor {
         self.learning.limit(&self.settings)
     }
 
-    /// What happened since the governor was loaded.
+    /// What happened since the source was made.
     pub fn tally(&self) -> &Tally {
         &self.tally
     }
@@ -31,6 +31,11 @@ impl Governor {
     /// What was learned.
     pub fn learned(&self) -> &Learning {
         &self.learning
+    }
+
+    /// The last report that said anything since the governor was loaded.
+    pub fn last_report(&self) -> Option<&LastReport> {
+        self.last_report.as_ref()
     }
 
     /// When the cool-down opens, if it is closed.

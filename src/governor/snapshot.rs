@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 use super::ids::Ref;
 use super::ring::Block;
 use super::slots::Slot;
+use super::tally::Tally;
 use super::time::Millis;
 
 #[derive(Clone, Debug, Default)]
@@ -32,4 +33,6 @@ pub struct Snapshot {
     pub cooldown: Option<Millis>,
     /// What was learned, as it was written down.
     pub learned: Option<String>,
+    /// What was counted when that was last written down.
+    pub tally: Tally,
 }

@@ -1,8 +1,8 @@
-//! What happened at a source since its object was loaded, counted.
+//! What happened at a source since it was made, counted.
 //!
-//! Figures for operators only: nothing may be decided by them, and they are not
-//! stored. Counts begin at 0 again when the object is loaded, as those of a
-//! process do that restarts.
+//! Figures for operators only: nothing may be decided by them. They are written
+//! down now and then, not with each call, so an object that is cut off goes on
+//! counting from what was written last (`edge/summary.rs`).
 
 use super::command::Outcome;
 use super::time::Span;

@@ -13,6 +13,16 @@ pub enum Signal {
     Silent,
 }
 
+impl Signal {
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Throttled => "throttled",
+            Self::Served => "served",
+            Self::Silent => "silent",
+        }
+    }
+}
+
 impl Report {
     /// Throttling comes as 429, 503 or 529, as a count of 429s that the caller
     /// saw, as a hint without a status, and as 403 beside a hint or an exhausted

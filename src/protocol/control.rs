@@ -5,7 +5,7 @@ use crate::access::refresh::SecretDigest;
 use crate::fields::FieldError;
 use crate::governor::ids::{KeyId, Ref, RequestId, Version};
 use crate::governor::time::Span;
-use crate::wire::paging::Cursor;
+use crate::wire::paging::{Cursor, Sought};
 
 const BASE: &str = "http://source/v1/control/";
 
@@ -62,6 +62,7 @@ pub enum Action {
     Log {
         limit: u32,
         before: Option<Cursor>,
+        sought: Sought,
     },
     Audit {
         limit: u32,
@@ -208,7 +209,17 @@ impl ControlCall {
                 .put("key", key)
                 .put("shown", shown)
                 .put("successor", successor),
-            Action::Log { limit, before } | Action::Audit { limit, before } => {
+            Action::Log {
+                limit,
+                before,
+                sought,
+            } => url
+                .put("limit", limit)
+                .put_some("before", before.as_ref())
+                .put_some("outcome", sought.outcome.as_ref())
+                .put_some("keyId", sought.key.as_ref())
+                .put_some("requestId", sought.request.as_ref()),
+            Action::Audit { limit, before } => {
                 url.put("limit", limit).put_some("before", before.as_ref())
             }
             Action::Revoke { key } => url.put("key", key),
@@ -259,6 +270,11 @@ impl ControlCall {
             "log" => Action::Log {
                 limit: query.parse("limit")?,
                 before: query.parse("before"),
+                sought: Sought {
+                    outcome: query.parse("outcome"),
+                    key: query.parse("keyId"),
+                    request: query.parse("requestId"),
+                },
             },
             "audit" => Action::Audit {
                 limit: query.parse("limit")?,
@@ -284,6 +300,7 @@ impl ControlCall {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wire::paging::REFUSED;
 
     #[test]
     fn every_call_survives_its_url() {
@@ -320,6 +337,16 @@ mod tests {
             Action::Log {
                 limit: 5,
                 before: Some(Cursor { at: 7, ordinal: 8 }),
+                sought: Sought {
+                    outcome: Some(REFUSED),
+                    key: Some(KeyId(9)),
+                    request: Some(RequestId(10)),
+                },
+            },
+            Action::Log {
+                limit: 5,
+                before: None,
+                sought: Sought::default(),
             },
             Action::Audit {
                 limit: 5,

@@ -13,7 +13,8 @@ pub struct Summary {
     pub limit: u32,
     pub in_use: u32,
     pub depth: u32,
-    /// Since the object was loaded.
+    /// Since the source was made, so that a push that is repeated or lost does
+    /// no harm.
     pub tally: Tally,
 }
 

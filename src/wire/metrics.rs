@@ -2,7 +2,7 @@
 //! end in `_total`, a HELP and a TYPE before each family.
 //!
 //! The figures come from the summaries that sources push, so they may be 15 s
-//! old. A label's value is a source's name or an outcome's word, never a
+//! old. Counts go on from when a source was made (`edge/summary.rs`). A label's value is a source's name or an outcome's word, never a
 //! caller's text.
 
 use core::fmt::Write as _;
@@ -154,6 +154,32 @@ mod tests {
     use super::*;
     use crate::governor::command::Outcome;
     use crate::governor::time::{Millis, Span};
+
+    #[test]
+    fn alerts_and_dashboard_ask_only_for_what_there_is() {
+        let known = text(&[]);
+        for document in [
+            include_str!("../../docs/alerts.yaml"),
+            include_str!("../../docs/grafana.json"),
+            include_str!("../../docs/operating.md"),
+        ] {
+            for rest in document.split("swarmvia_locks_").skip(1) {
+                let end = rest.find(|c: char| !c.is_ascii_lowercase() && c != '_');
+                let name = rest.get(..end.unwrap_or(rest.len())).unwrap_or_default();
+                let name = name.trim_end_matches("_bucket");
+                let is_known = known.contains(&format!("# TYPE swarmvia_locks_{name} "));
+                assert!(is_known, "{name}");
+            }
+            for words in document.split("outcome=").skip(1) {
+                let words = words.trim_start_matches(['~', '"', '\\']);
+                let end = words.find(|c: char| !c.is_ascii_lowercase() && c != '_' && c != '|');
+                let words = words.get(..end.unwrap_or(words.len())).unwrap_or_default();
+                for word in words.split('|').filter(|word| *word != "refused") {
+                    assert!(OUTCOMES.contains(&word), "{word}");
+                }
+            }
+        }
+    }
 
     #[test]
     fn a_source_reads_as_prometheus_expects_it() {

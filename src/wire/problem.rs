@@ -97,6 +97,13 @@ impl Problem {
         )
     }
 
+    pub fn bad_source_name() -> Self {
+        Self::new(
+            Kind::NotFound,
+            "There can be no such source: a name is at most 63 lower-case letters, digits and inner hyphens.",
+        )
+    }
+
     /// What an operator named isn't there.
     pub fn unknown(what: &str) -> Self {
         Self::new(Kind::NotFound, format!("There is no such {what}."))

@@ -85,6 +85,27 @@ pub enum Control<'a> {
     Metrics,
 }
 
+impl<'a> Control<'a> {
+    /// The source that it is about; `None`: all.
+    pub const fn source(self) -> Option<&'a str> {
+        match self {
+            Self::ListSources | Self::Metrics => None,
+            Self::PutSource(source)
+            | Self::ShowSource(source)
+            | Self::DeleteSource(source)
+            | Self::Reset(source)
+            | Self::Explain(source)
+            | Self::ListSlots(source)
+            | Self::ForceRelease { source, .. }
+            | Self::MintKey(source)
+            | Self::ListKeys(source)
+            | Self::RevokeKey { source, .. }
+            | Self::ReadLog(source)
+            | Self::ReadAudit(source) => Some(source),
+        }
+    }
+}
+
 /// The parts of a URL that matter here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Target<'a> {
@@ -161,7 +182,7 @@ pub fn route<'a>(hosts: &Hosts, target: &Target<'a>, method: &str) -> Result<Rou
     if let ["pools", source, ..] = path
         && !is_source_name(source)
     {
-        return Err(Problem::not_found());
+        return Err(Problem::bad_source_name());
     }
     match *path {
         ["healthz"] => only(method, "GET", Route::Health),

@@ -124,7 +124,8 @@ test("what the service counts and has learned is shown; what it does not send is
   });
   await row("Granted").filter({ hasText: "—" }).first().waitFor();
   extra = { counters: { acquires: { granted, queue_full: 12345 }, throttled: 5, released: 50 }, learned: { concurrency: { limit: 7, at: Date.now(), from: { status: 200 } }, rate: null } };
-  await row("Queue full").filter({ hasText: "12,345" }).waitFor();
+  // Of all; that of the last minute may be as much, where the page had read the real ones before.
+  await row("Queue full").filter({ hasText: "12,345" }).last().waitFor();
   await row("Granted").filter({ hasText: /^(3|6|9)$/ }).first().waitFor();
   await row("Left").filter({ hasText: "—" }).first().waitFor();
   await assertAccessible(page, "with counts");

@@ -146,12 +146,16 @@ test("the log has every attempt, and filters find one", async () => {
   await assertAccessible(page, "the log");
   const rows = page.getByRole("row");
   await page.getByLabel("Outcome").selectOption("no_free_slot");
-  await untilText(page.locator(".empty"), "Nothing that was searched matches");
+  await untilText(page.locator(".empty"), "No such attempt");
   await page.getByLabel("Outcome").selectOption("granted");
   await untilText(rows, "granted");
   const { entries } = (await all.server.admin("GET", `/pools/${NAME}/log`)).body;
+  const sought = page.waitForRequest(/outcome=granted&requestId=[0-9a-f]{32}$/);
   await page.getByLabel("Key, address, slot or request").fill(entries[0].requestId);
+  await sought;
   await page.waitForFunction(() => document.querySelectorAll("tbody tr").length === 1);
+  await page.getByLabel("Key, address, slot or request").fill("127.0.0.2");
+  await untilText(page.locator(".empty"), "Nothing that was searched matches");
   await page.getByRole("radio", { name: "Changes by operators" }).check();
   await untilText(rows, "forced");
 });
@@ -166,6 +170,23 @@ test("a header set is explained", async () => {
   const { state } = (await all.server.admin("GET", `/pools/${NAME}`)).body;
   assert.equal(state.cooldownUntil, null, "nothing was changed by it");
   await assertAccessible(page, "what was explained");
+});
+
+test("a cool-down leads from where it shows to the report behind it, and to its end", async () => {
+  await tab("access");
+  const { body: minted } = await all.server.admin("POST", `/pools/${NAME}/keys`, {});
+  const caller = { name: NAME, key: minted.accessKey };
+  const slot = await all.server.grant(caller);
+  await all.server.release(caller, slot, { status: 429, retryAfterMs: 300_000 });
+  await tab("overview");
+  await page.getByRole("link", { name: "why, and how to end it" }).click();
+  await untilText(page.locator(".panel").filter({ hasText: "The last report" }), "throttled");
+  await page.getByRole("button", { name: "Open the gate" }).click();
+  await confirmBy(NAME, "Forget it");
+  await untilText(page.locator(".panel").filter({ hasText: "What was learned" }), "Nothing");
+  const { state } = (await all.server.admin("GET", `/pools/${NAME}`)).body;
+  assert.equal(state.cooldownUntil, null);
+  await assertAccessible(page, "after a cool-down");
 });
 
 test("a key is revoked, after its name was typed", async () => {

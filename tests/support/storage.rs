@@ -110,6 +110,7 @@ impl Storage {
             window: self.window(now),
             cooldown: self.cooldown,
             learned: self.learned.clone(),
+            ..Snapshot::default()
         }
     }
 

@@ -104,6 +104,39 @@ test("a malformed cursor is 400, not the first page again", async () => {
   }
 });
 
+test("it is filtered by outcome, key and request, page by page", async () => {
+  const source = await createSource({ concurrency: { limit: 1 } });
+  const other = await mintKey(source);
+  await grant(source);
+  for (let i = 0; i < 6; i += 1) await acquire(source, i % 2 ? { key: other.key } : {});
+  const refused = await log(source, "?outcome=no_free_slot&limit=4");
+  expect(refused.entries.map(({ outcome }) => outcome)).toEqual(Array(4).fill("no_free_slot"));
+  expect((await log(source, `?outcome=no_free_slot&limit=4&before=${refused.next}`)).entries).toHaveLength(2);
+  expect((await log(source, "?outcome=refused")).entries).toHaveLength(6);
+  expect((await log(source, "?outcome=granted")).entries.map(({ keyId }) => keyId)).toEqual([source.keyId]);
+  expect((await log(source, `?keyId=${other.keyId}`)).entries.map(({ keyId }) => keyId)).toEqual(Array(3).fill(other.keyId));
+  const [one] = refused.entries;
+  expect((await log(source, `?requestId=${one?.requestId}`)).entries).toEqual([one]);
+  expect((await log(source, `?requestId=${one?.requestId}&outcome=granted`)).entries).toEqual([]);
+});
+
+test("a parameter that a list doesn't know, or a filter that names nothing, is 400", async () => {
+  const source = await createSource();
+  for (const [path, field] of [
+    ["log?status=429", "query"],
+    ["log?outcome=bored", "outcome"],
+    ["log?keyId=worker-7", "keyId"],
+    ["log?requestId=1", "requestId"],
+    ["audit?outcome=granted", "query"],
+    ["slots?before=1", "query"],
+    ["keys?name=a", "query"],
+  ]) {
+    const { status, body } = await admin("GET", `/pools/${source.name}/${path}`);
+    expect({ path, status, field: body.field }).toEqual({ path, status: 400, field });
+  }
+  expect((await admin("GET", "/pools?source=demo")).body.message).toContain("limit, after");
+});
+
 test("garbage keys reach it within a second, in a ring of their own, and say how many were left out", async () => {
   const source = await createSource({ log: { keep: 100 } });
   await grant(source);

@@ -43,6 +43,19 @@ test("what was learned names the report that taught it, and when", async () => {
   expect(entries.find((entry: any) => entry.ref === learned.rate.ref).outcome).toBe("granted");
 });
 
+test("the state shows the last report that said anything, as it was read", async () => {
+  const clock = stopClock();
+  const source = await createSource();
+  expect((await stateOf(source)).lastReport).toBeNull();
+  const slot = await grant(source);
+  await free(source, slot, { status: 429, headers: { "Retry-After": "7", "X-RateLimit-Limit": "60" } });
+  await admin("POST", `/pools/${source.name}/reset`);
+  await free(source, await grant(source));
+  const { lastReport, learned } = await stateOf(source);
+  expect(lastReport).toMatchObject({ ref: "1", at: clock.now, signal: "throttled", read: { status: 429, retryAfterMs: 7000, limit: 60, remaining: null } });
+  expect(learned).toEqual({ concurrency: null, rate: null });
+});
+
 test("a stated window closes and opens as it said, and the headers show it", async () => {
   const clock = stopClock();
   const source = await createSource(ADAPTIVE);
@@ -62,9 +75,10 @@ test("what was learned survives eviction", async () => {
   const source = await createSource(ADAPTIVE);
   const report = { status: 200, rate: { concurrencyLimit: 4, limit: 300, windowMs: 30_000 } };
   await free(source, await grant(source), report);
-  const before = await stateOf(source);
+  const { lastReport, ...before } = await stateOf(source);
+  expect(lastReport).not.toBeNull();
   await evictDurableObject(objectOf(source));
-  expect(await stateOf(source)).toEqual({ ...before, counters: expect.anything() });
+  expect(await stateOf(source)).toEqual({ ...before, lastReport: null });
 });
 
 test("reset forgets it, opens a cool-down, and is in the control log", async () => {
@@ -140,6 +154,7 @@ test("explain reads raw headers, and refuses what a release would refuse", async
 });
 
 test("storage of the version before learning opens, and is brought up to date", async () => {
+  const clock = stopClock();
   const source = await createSource(ADAPTIVE);
   const slot = await grant(source);
   await runInDurableObject(objectOf(source), (_, state) => {
@@ -149,6 +164,7 @@ test("storage of the version before learning opens, and is brought up to date", 
   await evictDurableObject(objectOf(source));
   expect(await stateOf(source)).toMatchObject({ inUse: 1, effectiveLimit: 10 });
   expect((await rowOf(source)).layout).toBe(2);
+  clock.pass(16_000);
   await free(source, slot, { status: 200, rate: { concurrencyLimit: 4 } });
   await evictDurableObject(objectOf(source));
   expect(await stateOf(source)).toMatchObject({ inUse: 0, effectiveLimit: 4 });

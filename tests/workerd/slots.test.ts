@@ -25,7 +25,7 @@ const force = (source: Source, ref: string) => admin("DELETE", `/pools/${source.
 test("the list says who holds what, since when and until when", async () => {
   const clock = stopClock();
   const source = await createSource();
-  const other = await mintKey(source);
+  const other = await mintKey(source, { name: "worker-7" });
   const first = await grant(source);
   clock.pass(2000);
   const second = await grant(source, { key: other.key });
@@ -34,8 +34,8 @@ test("the list says who holds what, since when and until when", async () => {
   const ref = expect.stringMatching(/^(0|[1-9][0-9]{0,15})$/);
   expect(await slotsOf(source)).toEqual({
     slots: [
-      { ref, keyId: source.keyId, since: clock.now - 3000, leaseDeadline: clock.now + 30_000, requestDeadline: first.requestDeadline },
-      { ref, keyId: other.keyId, since: clock.now - 1000, leaseDeadline: second.leaseDeadline, requestDeadline: second.requestDeadline },
+      { ref, keyId: source.keyId, keyName: null, since: clock.now - 3000, leaseDeadline: clock.now + 30_000, requestDeadline: first.requestDeadline },
+      { ref, keyId: other.keyId, keyName: "worker-7", since: clock.now - 1000, leaseDeadline: second.leaseDeadline, requestDeadline: second.requestDeadline },
     ],
     next: null,
   });

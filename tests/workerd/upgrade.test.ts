@@ -1,6 +1,6 @@
 // Storage that an earlier version wrote (fixtures/, made by fixtures/make.mjs) opens with the present one, and serves.
 
-import { evictDurableObject, runInDurableObject } from "cloudflare:test";
+import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
 import { expect, test, vi } from "vitest";
 import layout2 from "./fixtures/layout-2.json";
 import { acquire, admin, expectError, free, grant, lock, objectOf, renew, stateOf } from "./support";
@@ -32,7 +32,7 @@ async function kept(name: string, stored: typeof tables) {
       }
     }
   });
-  await evictDurableObject(objectOf(source));
+  await abortAllDurableObjects();
   return source;
 }
 
@@ -79,7 +79,15 @@ for (const [layout, stored] of [[1, layout1], [2, tables]] as const) {
 test("a layout of the future is refused, and nothing is touched", async () => {
   const future = { ...tables, source: { ...tables.source, rows: tables.source.rows.map((row) => ({ ...row, layout: LAYOUT + 1 })) } };
   const source = await kept("kept", future);
-  expectError(await acquire(source), 503, "unavailable");
+  const said = vi.spyOn(console, "error");
+  const refused = await acquire(source);
+  expectError(refused, 503, "unavailable");
+  const request = refused.headers.get("x-swarmvia-request-id");
+  expect(said.mock.calls.flat()).toContain(`503: source ${source.name}, request ${request}`);
+  const shown = await admin("GET", `/pools/${source.name}`);
+  expectError(shown, 503, "unavailable");
+  expect(said.mock.calls.flat()).toContain(`503: source ${source.name}, request ${shown.headers.get("x-swarmvia-request-id")}`);
+  said.mockRestore();
   const rows = await runInDurableObject(objectOf(source), (_, state) => state.storage.sql.exec("SELECT layout FROM source").toArray());
   expect(rows).toEqual([{ layout: LAYOUT + 1 }]);
 });

@@ -1,4 +1,5 @@
-// The access log: every attempt to acquire, with filters.
+// The access log: every attempt to acquire. Outcome, key and request are sought by the service; what is only
+// the beginning of an id, an address or a slot is sought here, in what was read.
 
 import { useState } from "preact/hooks";
 import { pool } from "../api";
@@ -11,20 +12,23 @@ import { usePages } from "./use-pages";
 
 const OUTCOMES = [
   "granted", "no_free_slot", "queue_full", "rpm", "cooldown", "queue_timeout", "left",
-  "unauthorized", "invalid_request", "payload_too_large", "unavailable", "omitted",
+  "unauthorized", "invalid_request", "payload_too_large", "omitted",
 ];
+const KEY_ID = /^[0-9a-f]{16}$/;
+const REQUEST_ID = /^[0-9a-f]{32}$/;
 
 export function Attempts({ name }: { name: string }) {
   const [outcome, setOutcome] = useState("");
   const [text, setText] = useState("");
   const [until, setUntil] = useState("");
   const sought = text.trim().toLowerCase();
+  const exact = KEY_ID.test(sought) ? "keyId" : REQUEST_ID.test(sought) ? "requestId" : "";
+  const prefix = exact ? "" : sought;
+  const query = new URLSearchParams({ ...(outcome && { outcome }), ...(exact && { [exact]: sought }) });
   const matches = (entry: Attempt) =>
-    (outcome === "" || (outcome === "refused" ? entry.outcome !== "granted" : entry.outcome === outcome)) &&
-    (sought === "" || [entry.keyId, entry.ip, entry.requestId, entry.ref].some((part) => part?.toLowerCase().startsWith(sought)));
-  const filter = outcome || sought ? `${outcome} ${sought}` : "";
+    prefix === "" || [entry.keyId, entry.ip, entry.requestId, entry.ref].some((part) => part?.toLowerCase().startsWith(prefix));
   const before = until && Number.isFinite(Date.parse(until)) ? String(Date.parse(until)) : "";
-  const pages = usePages<Attempt>(pool(name, "log"), before, filter, matches);
+  const pages = usePages<Attempt>(pool(name, "log"), query.toString(), before, prefix, matches);
 
   return (
     <>
@@ -49,15 +53,15 @@ export function Attempts({ name }: { name: string }) {
       </form>
       {pages.problem && <Notice kind="bad">{pages.problem}</Notice>}
       <Table caption="Attempts to acquire, newest first" columns={COLUMNS}
-        empty={pages.busy ? "Reading …" : filter ? "Nothing that was searched matches." : "No attempt yet."}>
+        empty={pages.busy ? "Reading …" : prefix ? "Nothing that was searched matches." : query.size ? "No such attempt." : "No attempt yet."}>
         {pages.matching.map((entry) => <Row key={entry.requestId ?? `${entry.at}-${entry.count}`} entry={entry} />)}
       </Table>
       <div class="paging">
         <span role="status">
-          {filter ? `${count(pages.matching.length)} of ${count(pages.searched)} searched` : count(pages.searched)}
+          {prefix ? `${count(pages.matching.length)} of ${count(pages.searched)} searched` : count(pages.searched)}
           {pages.oldest !== null && `, back to ${moment(pages.oldest)}`}{pages.isComplete && pages.searched > 0 && ", all there is"}
         </span>
-        <button type="button" disabled={pages.busy || pages.isComplete} onClick={pages.more}>{pages.busy ? "Reading …" : filter ? "Search further" : "Older"}</button>
+        <button type="button" disabled={pages.busy || pages.isComplete} onClick={pages.more}>{pages.busy ? "Reading …" : prefix ? "Search further" : "Older"}</button>
       </div>
     </>
   );

@@ -11,7 +11,7 @@ import { usePages } from "./use-pages";
 const all = () => true;
 
 export function Changes({ name }: { name: string }) {
-  const pages = usePages<Change>(pool(name, "audit"), "", "", all);
+  const pages = usePages<Change>(pool(name, "audit"), "", "", "", all);
   return (
     <>
       {pages.problem && <Notice kind="bad">{pages.problem}</Notice>}

@@ -1,4 +1,4 @@
-// Who was let in and who was not, and why: counters that the service keeps since it loaded the source.
+// Who was let in and who was not, and why: counters that the service keeps since the source was made.
 
 import { count, DASH } from "../format";
 import type { Counters } from "../types";
@@ -39,7 +39,7 @@ export function Decisions({ counters, history }: { counters: Partial<Counters> |
         ))}
       </Table>
       <p class="muted small">
-        {counters ? "In all is since the service last loaded this source; the last minute is as far as this page has seen it." : `This service does not report these counts, so they show as ${DASH}. The log has every attempt.`}
+        {counters ? "In all is since the source was made; the last minute is as far as this page has seen it." : `This service does not report these counts, so they show as ${DASH}. The log has every attempt.`}
       </p>
     </section>
   );
@@ -55,8 +55,8 @@ export function overLastMinute(counter: string, history: readonly Sample[]): num
     if (last.at - sample.at > MINUTE_MS) continue;
     const value = valueOf(sample.counters, counter);
     if (value === undefined) continue;
-    // Less than before: the source was loaded anew and counts from nothing.
-    if (before !== undefined) grown += value >= before ? value - before : value;
+    // Less than before: it was cut off, and counts on from what it had written down.
+    if (before !== undefined) grown += Math.max(0, value - before);
     before = value;
   }
   return grown;

@@ -2,12 +2,13 @@
 
 import type { ComponentChildren } from "preact";
 import { count, DASH, share, span } from "../format";
+import { hrefOf } from "../route";
 import type { Source } from "../types";
 import { Level } from "../ui/level";
 import { overLastMinute } from "./decisions";
 import type { Sample } from "./use-live";
 
-export function Gauges({ source: { settings, state }, now, history }: { source: Source; now: number; history: readonly Sample[] }) {
+export function Gauges({ source: { source: name, settings, state }, now, history }: { source: Source; now: number; history: readonly Sample[] }) {
   const over = state.inUse - state.effectiveLimit;
   const cooling = state.cooldownUntil !== null && state.cooldownUntil > now;
   const { rpm } = state;
@@ -28,7 +29,7 @@ export function Gauges({ source: { settings, state }, now, history }: { source: 
         {rpm && <Level value={rpm.used} of={rpm.limit} tone={rpm.remaining === 0 ? "warn" : "use"} />}
       </Gauge>
       <Gauge label="Cool-down" value={cooling ? span(state.cooldownUntil! - now) : "none"} tone={cooling ? "warn" : ""}
-        note={cooling ? "until grants go on" : "the gate is open"} />
+        note={cooling ? <>until grants go on; <a href={hrefOf(name, "learning")}>why, and how to end it</a></> : "the gate is open"} />
       <Gauge label="Throttled" value={share(throttled === undefined || !released ? null : throttled / released)}
         note={throttled === undefined ? "not counted by this service" : "of releases in 60 s"} />
     </dl>
@@ -39,7 +40,7 @@ interface GaugeProps {
   label: string;
   value: string;
   of?: string;
-  note: string;
+  note: ComponentChildren;
   tone?: string;
   children?: ComponentChildren;
 }

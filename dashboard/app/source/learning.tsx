@@ -2,6 +2,7 @@
 
 import { useState } from "preact/hooks";
 import { admin, pool } from "../api";
+import { span } from "../format";
 import { Confirm } from "../ui/confirm";
 import { Data } from "../ui/data";
 import { Explain } from "./explain";
@@ -10,13 +11,16 @@ import type { TabProps } from "./view";
 export function Learning({ name, live }: TabProps) {
   const [forgetting, setForgetting] = useState(false);
   const { state, settings } = live.source!;
+  const cooling = state.cooldownUntil !== null && state.cooldownUntil > live.now;
   const adaptive = [settings.concurrency.adaptive && "concurrency", settings.rpm.adaptive && "requests per minute"].filter(Boolean);
   return (
     <>
       <section class="panel">
         <div class="heading">
           <h2>What was learned</h2>
-          {isAnything(state.learned) ? <button type="button" class="quiet bad" onClick={() => setForgetting(true)}>Forget it …</button> : null}
+          {isAnything(state.learned) || cooling ? (
+            <button type="button" class="quiet bad" onClick={() => setForgetting(true)}>{isAnything(state.learned) ? "Forget it …" : "Open the gate …"}</button>
+          ) : null}
         </div>
         {state.learned === undefined ? (
           <p class="empty">This service does not tell what it has learned.</p>
@@ -25,10 +29,18 @@ export function Learning({ name, live }: TabProps) {
         ) : (
           <Data value={state.learned} />
         )}
+        {cooling && <p>A report closed the gate: a cool-down stands for another {span(state.cooldownUntil! - live.now)}.</p>}
         <p class="muted small">
           {adaptive.length > 0 ? `Learning is on for ${adaptive.join(" and ")}.` : "Learning is off: reports close the gate for a cool-down, and change no limit."}
         </p>
       </section>
+      {state.lastReport ? (
+        <section class="panel">
+          <h2>The last report</h2>
+          <Data value={state.lastReport} />
+          <p class="muted small">The last release that said anything, as it was read. Is what the upstream sent in it?</p>
+        </section>
+      ) : null}
       <Explain name={name} />
       {forgetting && (
         <Confirm title="Forget what was learned" word={name} what="the name of the source" action="Forget it" onClose={() => setForgetting(false)}
@@ -36,7 +48,7 @@ export function Learning({ name, live }: TabProps) {
             await admin("POST", pool(name, "reset"));
             await live.reload();
           }}>
-          <p>The limits go back to the configured ones, at once, and learning begins anew.</p>
+          <p>The limits go back to the configured ones, at once, and learning begins anew.{cooling && " The cool-down ends now."}</p>
         </Confirm>
       )}
     </>

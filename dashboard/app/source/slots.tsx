@@ -3,7 +3,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { admin, pool } from "../api";
 import { count, shortId, span } from "../format";
-import type { Key, Slot } from "../types";
+import type { Slot } from "../types";
 import { Confirm } from "../ui/confirm";
 import { Notice } from "../ui/notice";
 import { Table } from "../ui/table";
@@ -27,14 +27,12 @@ export function Slots({ name, live, trigger }: Props) {
   const after = starts.at(-1)!;
   const path = `${pool(name, "slots")}?limit=${PAGE}${after && `&after=${after}`}`;
   const list = useLoad(path, () => admin<{ slots: Slot[]; next: string | null }>("GET", path), EVERY_MS);
-  const keys = useLoad(name, () => admin<{ keys: Key[] }>("GET", `${pool(name, "keys")}?limit=1000`));
   useEffect(() => {
     if (trigger > 0) list.reload();
   }, [trigger]);
 
   const slots = list.value?.slots ?? [];
   const next = list.value?.next ?? null;
-  const nameOf = (keyId: string) => keys.value?.keys.find((key) => key.keyId === keyId)?.name;
   const first = (starts.length - 1) * PAGE;
 
   return (
@@ -49,7 +47,7 @@ export function Slots({ name, live, trigger }: Props) {
         {slots.map((slot) => (
           <tr key={slot.ref}>
             <th scope="row" class="steady">{slot.ref}</th>
-            <td><span class="key-name" title={slot.keyId}>{nameOf(slot.keyId) ?? shortId(slot.keyId)}</span></td>
+            <td><span class="key-name" title={slot.keyId}>{slot.keyName ?? shortId(slot.keyId)}</span></td>
             <td class="number">{span(live.now - slot.since)}</td>
             <td class="number minor"><At at={slot.since} /></td>
             <td class="number">{span(slot.leaseDeadline - live.now)}</td>

@@ -23,10 +23,10 @@ type Writer = (lock: string, wait: boolean) => [acquire: string, renew: string, 
 const WRITERS: Record<Language, Writer> = {
   curl: (lock, wait) => [
     `LOCK_API=${lock}
-curl -sS -X POST "$LOCK_API/acquire" -H "X-Swarmvia-Key: $ACCESS_KEY"${wait ? ` \\
+curl -sS -w '\\n' -X POST "$LOCK_API/acquire" -H "X-Swarmvia-Key: $ACCESS_KEY"${wait ? ` \\
   -d '{"waitMs":5000}'` : ""}`,
-    `curl -sS -X POST "$LOCK_API/$SLOT/renew" -H "X-Swarmvia-Key: $ACCESS_KEY"`,
-    `curl -sS -X POST "$LOCK_API/$SLOT/release" -H "X-Swarmvia-Key: $ACCESS_KEY" \\
+    `curl -sS -w '\\n' -X POST "$LOCK_API/$SLOT/renew" -H "X-Swarmvia-Key: $ACCESS_KEY"`,
+    `curl -sS -w '\\n' -X POST "$LOCK_API/$SLOT/release" -H "X-Swarmvia-Key: $ACCESS_KEY" \\
   -d '{"status":200}'`,
   ],
   javascript: (lock, wait) => [

@@ -1,5 +1,5 @@
-// A log, newest first, read page after page. The API has no filters, so a filter is applied here: pages
-// are read until enough entries match, within bounds, and what was searched is told.
+// A log, newest first, read page after page. What the API can't filter is filtered here: pages are read until
+// enough entries match, within bounds, and what was searched is told.
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { admin, sentence } from "../api";
@@ -20,8 +20,8 @@ export interface Pages<T> {
   restart: () => void;
 }
 
-/** `before`: a moment to begin at, or nothing for now. `filter` names what `matches` asks for. */
-export function usePages<T extends { at: number }>(path: string, before: string, filter: string, matches: (entry: T) => boolean): Pages<T> {
+/** `query`: what the service filters by. `before`: a moment to begin at, or nothing for now. `filter` names what `matches` asks for. */
+export function usePages<T extends { at: number }>(path: string, query: string, before: string, filter: string, matches: (entry: T) => boolean): Pages<T> {
   const [entries, setEntries] = useState<T[]>([]);
   const [next, setNext] = useState<string | null | undefined>(undefined);
   const [busy, setBusy] = useState(false);
@@ -37,7 +37,7 @@ export function usePages<T extends { at: number }>(path: string, before: string,
     try {
       for (let page = 0; page < MOST_PAGES_A_SEARCH && place !== null; page += 1) {
         const start = place === undefined ? before : place;
-        const answer = await admin<{ entries: T[]; next: string | null }>("GET", `${path}?limit=${PAGE}${start && `&before=${start}`}`);
+        const answer = await admin<{ entries: T[]; next: string | null }>("GET", `${path}?limit=${PAGE}${query && `&${query}`}${start && `&before=${start}`}`);
         if (mine !== round.current) return;
         [all, place] = [[...all, ...answer.entries], answer.next];
         setEntries(all);
@@ -54,7 +54,7 @@ export function usePages<T extends { at: number }>(path: string, before: string,
     setEntries([]);
     void read([], undefined);
   };
-  useEffect(restart, [path, before]);
+  useEffect(restart, [path, query, before]);
   // A narrower filter may leave too few of what is here.
   useEffect(() => {
     if (filter !== "" && next && entries.filter(matches).length < ENOUGH) void read(entries, next);

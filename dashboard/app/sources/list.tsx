@@ -48,7 +48,7 @@ export function Sources() {
           <button type="button" disabled={!next} onClick={() => next && setStarts([...starts, next])}>Next</button>
         </div>
       )}
-      {pools.length > 0 && <p class="muted small">Sources push their line at most every 15 s; open one to see it live.</p>}
+      {pools.length > 0 && <p class="muted small">Sources push their line at most every 15 s; open one to see it live. Throttled is the share of all calls since the source was made.</p>}
     </section>
   );
 }

@@ -2,13 +2,12 @@
 //! teach it. Nothing here changes anything.
 
 use super::views;
-use crate::governor::Governor;
 use crate::governor::cooldown::LONGEST;
 use crate::governor::learning::Source;
 use crate::governor::time::{Millis, Span};
+use crate::governor::{Governor, LastReport};
 use crate::json::{Json, object};
 use crate::outcome::Report;
-use crate::outcome::signal::Signal;
 use crate::wire::answer::HttpAnswer;
 
 /// What was learned, from which report, when; `null` for what isn't learned.
@@ -53,6 +52,16 @@ fn by(mut value: Json, source: Option<Source>) -> Json {
     value
 }
 
+/// What the last report was read as. Names in `…Ms` are spans from when it came.
+pub fn last_report(last: &LastReport) -> Json {
+    object! {
+        "ref": last.reference.to_string(),
+        "at": last.at.epoch_ms(),
+        "signal": last.report.signal().word(),
+        "read": read(&last.report),
+    }
+}
+
 /// What `report` is read as, and what it would change.
 pub fn explanation(governor: &Governor, report: &Report, now: Millis) -> HttpAnswer {
     let before = views::state(governor, now);
@@ -67,11 +76,7 @@ pub fn explanation(governor: &Governor, report: &Report, now: Millis) -> HttpAns
         200,
         &object! {
             "read": read(report),
-            "signal": match report.signal() {
-                Signal::Throttled => "throttled",
-                Signal::Served => "served",
-                Signal::Silent => "silent",
-            },
+            "signal": report.signal().word(),
             "closesGateForMs": report.closes_gate_for().map(|span| span.min(LONGEST).ms()),
             "changes": changes,
             "before": before,

@@ -45,11 +45,12 @@ pub fn state(governor: &Governor, now: Millis) -> Json {
         "rpm": rpm,
         "cooldownUntil": governor.cooldown().map(Millis::epoch_ms),
         "learned": learned::learned(governor),
+        "lastReport": governor.last_report().map(learned::last_report),
         "counters": counters(governor.tally()),
     }
 }
 
-/// What happened since the object was loaded.
+/// What happened since the source was made.
 fn counters(tally: &Tally) -> Json {
     let outcomes = OUTCOMES.into_iter().zip(tally.outcomes);
     let outcomes = outcomes.map(|(word, count)| (word, count.into()));
@@ -70,15 +71,18 @@ pub fn slots(source: &Source, limit: u32, after: Option<Ref>) -> HttpAnswer {
     let page: Vec<&&Slot> = later.clone().take(limit).collect();
     let is_more = later.count() > page.len();
     let next = page.last().filter(|_| is_more);
-    let entries: Vec<Json> = page.iter().map(|slot| slot_entry(slot)).collect();
+    let entries: Vec<Json> = page.iter().map(|slot| slot_entry(source, slot)).collect();
     let next = next.map(|slot| slot.reference.to_string());
     HttpAnswer::json(200, &object! {"slots": entries, "next": next})
 }
 
-fn slot_entry(slot: &Slot) -> Json {
+fn slot_entry(source: &Source, slot: &Slot) -> Json {
+    // A family that was pruned has none any more.
+    let family = source.families.find(slot.key);
     object! {
         "ref": slot.reference.to_string(),
         "keyId": slot.key.to_string(),
+        "keyName": family.and_then(|family| family.name.as_deref()),
         "since": slot.granted_at.epoch_ms(),
         "leaseDeadline": slot.lease_deadline.epoch_ms(),
         "requestDeadline": slot.request_deadline.epoch_ms(),

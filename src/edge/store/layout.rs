@@ -18,6 +18,18 @@ pub fn migration(layout: u64) -> Option<&'static [&'static str]> {
     }
 }
 
+/// One row: what the directory was told last, from which counting goes on. Made
+/// when it is first written, and no part of the layout: a version that doesn't
+/// know it, as after a rollback, needs nothing of it.
+pub const CREATE_TOLD: &str = "CREATE TABLE IF NOT EXISTS told (
+    id INTEGER PRIMARY KEY CHECK (id = 1),
+    at INTEGER NOT NULL,
+    effective_limit INTEGER NOT NULL,
+    in_use INTEGER NOT NULL,
+    depth INTEGER NOT NULL,
+    tally TEXT NOT NULL
+) STRICT";
+
 pub const CREATE: [&str; 4] = [
     // One row: the source itself.
     "CREATE TABLE source (

@@ -18,6 +18,7 @@ use crate::governor::settings::Settings;
 use crate::governor::slots::Slot;
 use crate::governor::snapshot::Snapshot;
 use crate::governor::time::Millis;
+use crate::protocol::directory::Summary;
 
 /// A source as it was kept.
 pub struct Loaded {
@@ -25,6 +26,8 @@ pub struct Loaded {
     pub settings: Settings,
     pub snapshot: Snapshot,
     pub families: Families,
+    /// What the directory was told last.
+    pub told: Option<Summary>,
 }
 
 impl Store {
@@ -34,11 +37,7 @@ impl Store {
     /// # Errors
     /// If storage can't be read, or holds what this version can't understand.
     pub fn load(&self, clock: Millis) -> Result<Option<Loaded>, Fault> {
-        let tables = self.rows(
-            "SELECT name FROM sqlite_master WHERE name = 'source'",
-            &Array::new(),
-        )?;
-        if tables.length() == 0 {
+        if !self.has_table("source")? {
             return Ok(None);
         }
         let sources = self.rows("SELECT * FROM source", &Array::new())?;
@@ -59,12 +58,29 @@ impl Store {
         let mut snapshot = self.snapshot(clock)?;
         snapshot.cooldown = source.moment("cooldown_until");
         snapshot.learned = source.text("learned");
+        let told = self.told()?;
+        snapshot.tally = told.map(|told| told.tally).unwrap_or_default();
         Ok(Some(Loaded {
             header,
             settings,
             snapshot,
             families: self.families()?,
+            told,
         }))
+    }
+
+    fn has_table(&self, name: &str) -> Result<bool, Fault> {
+        let query = "SELECT 1 FROM sqlite_master WHERE name = ?";
+        Ok(self.rows(query, &row([name.into()]))?.length() > 0)
+    }
+
+    /// What can't be read was not told: it only counts.
+    fn told(&self) -> Result<Option<Summary>, Fault> {
+        if !self.has_table("told")? {
+            return Ok(None);
+        }
+        let rows = self.rows("SELECT * FROM told", &Array::new())?;
+        Ok(rows.iter().next().and_then(|row| Row(row).summary("at")))
     }
 
     /// The source's row in today's layout.

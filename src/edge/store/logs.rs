@@ -1,24 +1,35 @@
 //! The access log and the audit log, page by page, newest first.
 
+use wasm_bindgen::JsValue;
+
 use super::Store;
-use super::row::{Row, number, row};
+use super::row::{Row, number, optional};
 use crate::edge::Fault;
 use crate::governor::time::MAX_SAFE;
 use crate::json::{Json, object};
-use crate::wire::paging::Cursor;
+use crate::wire::paging::{Cursor, Sought};
 
-/// An attempt that took a slot is known to operators by the slot's name.
+/// Every attempt is looked at for a page, so a filter costs nothing more. What is
+/// sought is bound; where nothing is, everything matches. An attempt that took
+/// a slot is known to operators by the slot's name.
 const SELECT_LOG: &str = "SELECT *, ref AS ordinal,
     CASE WHEN request_deadline IS NOT NULL THEN CAST(ref AS TEXT) END AS slot_ref
-    FROM attempts";
+    FROM attempts WHERE (?1 IS NULL OR outcome = ?1 OR (?1 = 'refused' AND outcome <> 'granted'))
+    AND (?2 IS NULL OR key = ?2) AND (?3 IS NULL OR request = ?3)";
 
 impl Store {
     /// A page of the access log, newest first, and whether there is more.
     ///
     /// # Errors
     /// If storage can't be read.
-    pub fn log(&self, limit: u32, before: Option<Cursor>) -> Result<Page, Fault> {
-        self.page(SELECT_LOG, limit, before, |row| {
+    pub fn log(&self, limit: u32, before: Option<Cursor>, sought: Sought) -> Result<Page, Fault> {
+        let text = |text: Option<String>| optional(text, JsValue::from);
+        let sought = [
+            text(sought.outcome.map(|outcome| outcome.to_string())),
+            text(sought.key.map(|key| key.to_string())),
+            text(sought.request.map(|request| request.to_string())),
+        ];
+        self.page(SELECT_LOG, sought, limit, before, |row| {
             object! {
                 "at": row.natural("at"),
                 "requestId": row.text("request"),
@@ -38,7 +49,7 @@ impl Store {
     /// # Errors
     /// If storage can't be read.
     pub fn audit_log(&self, limit: u32, before: Option<Cursor>) -> Result<Page, Fault> {
-        self.page("SELECT * FROM audit", limit, before, |row| {
+        self.page("SELECT * FROM audit", [], limit, before, |row| {
             let detail = row.text("detail").unwrap_or_default();
             object! {
                 "at": row.natural("at"),
@@ -51,9 +62,11 @@ impl Store {
     }
 
     /// One more than is asked for is read, to tell whether there are more.
-    fn page(
+    /// `bindings` are those of `select`.
+    fn page<const N: usize>(
         &self,
         select: &str,
+        bindings: [JsValue; N],
         limit: u32,
         before: Option<Cursor>,
         entry: impl Fn(&Row) -> Json,
@@ -62,16 +75,17 @@ impl Store {
             at: MAX_SAFE,
             ordinal: 0,
         });
+        let place = [
+            number(before.at).into(),
+            number(before.ordinal).into(),
+            limit.saturating_add(1).into(),
+        ];
         let rows = self.rows(
             &format!(
                 "SELECT * FROM ({select}) WHERE (at, ordinal) < (?, ?)
                  ORDER BY at DESC, ordinal DESC LIMIT ?"
             ),
-            &row([
-                number(before.at).into(),
-                number(before.ordinal).into(),
-                limit.saturating_add(1).into(),
-            ]),
+            &bindings.into_iter().chain(place).collect(),
         )?;
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let rows: Vec<Row> = rows.iter().map(Row).collect();

@@ -11,8 +11,14 @@ use crate::edge::js;
 use crate::fields::whole;
 use crate::governor::ids::{KeyId, Ref, SlotSecret};
 use crate::governor::slots::Slot;
+use crate::governor::tally::Tally;
 use crate::governor::time::{Millis, Span};
 use crate::json::write_text;
+use crate::protocol::directory::Summary;
+
+pub fn optional<T>(value: Option<T>, write: impl FnOnce(T) -> JsValue) -> JsValue {
+    value.map_or(JsValue::NULL, write)
+}
 
 pub fn row<const N: usize>(values: [JsValue; N]) -> Array {
     values.into_iter().collect()
@@ -108,6 +114,21 @@ impl Row {
             version: self.text("version")?.parse().ok()?,
             created_at: self.moment("created_at")?,
             updated_at: self.moment("updated_at")?,
+        })
+    }
+
+    /// `at`: the column of its moment. What was counted is 0 where it can't be
+    /// read.
+    pub fn summary(&self, at: &str) -> Option<Summary> {
+        let tally = self.text("tally");
+        Some(Summary {
+            at: self.moment(at)?,
+            limit: self.small("effective_limit")?,
+            in_use: self.small("in_use")?,
+            depth: self.small("depth")?,
+            tally: tally
+                .and_then(|text| Tally::from_text(&text))
+                .unwrap_or_default(),
         })
     }
 

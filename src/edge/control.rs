@@ -11,7 +11,7 @@ use wasm_bindgen::{JsCast as _, JsValue};
 use web_sys::{Request, Response};
 
 use super::config::Config;
-use super::{Fault, Reply, answered, door, forward, js, policy};
+use super::{Fault, Reply, answered, door, forward, js, log, policy};
 use crate::access::keys::{KeyGrant, SigningKeys};
 use crate::access::refresh::RefreshSecret;
 use crate::fields::{FieldError, Fields};
@@ -197,6 +197,8 @@ impl Operator<'_> {
         if response.ok() {
             // Other isolates learn of a changed policy from the object.
             policy::forget(source);
+            // Its name may have been knocked at before.
+            log::is_present(source);
             self.register(source, &response).await?;
         }
         Ok(Reply::Passed(response))

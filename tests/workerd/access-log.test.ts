@@ -152,6 +152,16 @@ test("garbage keys reach it within a second, in a ring of their own, and say how
   expect(refused[1]).not.toHaveProperty("keyId");
 });
 
+test("a name that was knocked at before it was a source is one at once", async () => {
+  const knock = (name: string) => call("POST", `${API}/pools/${name}/lock/acquire`, { headers: { "X-Swarmvia-Key": "garbage" } });
+  await knock("knocked-at");
+  await new Promise((resolve) => setTimeout(resolve, 800));
+  expect((await admin("PUT", "/pools/knocked-at", {})).status).toBe(201);
+  await knock("knocked-at");
+  const source = { name: "knocked-at" } as Source;
+  await vi.waitFor(async () => expect(await outcomes(source)).toEqual([[401, "unauthorized"]]), { timeout: 1500, interval: 50 });
+});
+
 test("made-up source names create nothing", async () => {
   const ids = async () => (await listDurableObjectIds(env.SOURCES)).map(String).sort();
   const before = await ids();

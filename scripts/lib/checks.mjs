@@ -33,7 +33,7 @@ export const checks = [
   { name: "fuzz-api", needsBuild: true, run: fuzzApi },
   { name: "dashboard", needsBuild: true, run: inBrowser },
   // Ten thousand runs, and the larger models: compiled for speed, as the next two are.
-  { name: "simulation", run: () => counted(cargoCases, "cargo", ["test", "--locked", "--profile", "bench", "--test", "simulation", "--test", "model_check"]) },
+  { name: "simulation", run: () => counted(cargoCases, "cargo", ["test", "--locked", "--profile", "bench", "--test", "simulation", "--test", "model_check", "--", "--nocapture"]) },
   // One seed of the simulated upstreams, held to the bars of bench/learning.
   { name: "learning", run: () => cargo("bench", "--locked", "--bench", "learning", "--", "--check", "--seeds", "1") },
   // What is exact of what `npm run bench` measures: nothing of it depends on how busy the machine is.

@@ -1,16 +1,19 @@
 // What a run leaves lying about if it is cut off: its folders, and servers that stand still and would do so for ever. All of
 // it goes when this process does, whatever ends it.
 
-import { mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 const folders = new Set();
 const groups = new Set();
 
+/** Memory that looks like a disk, where there is such a place. */
+export const memory = () => (existsSync("/dev/shm") ? "/dev/shm" : tmpdir());
+
 /** Runs `work(folder)` on a new folder that is gone afterwards. */
-export async function withFolder(work) {
-  const folder = mkdtempSync(join(tmpdir(), "swarmvia-bench-"));
+export async function withFolder(work, where = tmpdir()) {
+  const folder = mkdtempSync(join(where, "swarmvia-bench-"));
   folders.add(folder);
   try {
     return await work(folder);

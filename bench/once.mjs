@@ -30,7 +30,10 @@ export function exact(contender, sizes = [0]) {
   );
 }
 
-/** Each on a server of its own, with its data in memory: ten thousand new files are nothing that a disk does soon. A failure (a limit of the machine, say) is a sentence in place of the figures. */
+/**
+ * Each on a server of its own, with its data in memory: ten thousand new files are nothing that a disk does soon.
+ * A failure (a limit of the machine, say) is a sentence in place of the figures.
+ */
 export async function growth(contender, sizes) {
   const grown = { held: {}, waiters: {}, sources: {}, restart: {} };
   const measures = { held: heldSlots, waiters, sources };

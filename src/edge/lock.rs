@@ -5,10 +5,10 @@
 //! body, admission. A policy is decided here, by what this isolate knows of it;
 //! the object refuses a decision by a stale one, and it is made anew.
 
+mod later;
+
 use std::rc::Rc;
 
-use wasm_bindgen::prelude::Closure;
-use wasm_bindgen::{JsCast as _, JsValue};
 use web_sys::Request;
 
 use super::config::Config;
@@ -16,24 +16,18 @@ use super::door::{Aside, Shown};
 use super::fault::{self, At};
 use super::forward::{self, Verdict};
 use super::js::{Context, PendingCall};
-use super::object::{DEAD_KEY, STALE_POLICY};
 use super::policy::{self, Known, Refusal};
-use super::{Fault, Reply, answered, door, js, log};
+use super::{Fault, Reply, door, js, log};
 use crate::fields::FieldError;
 use crate::governor::command::{Outcome, TurnedAway};
 use crate::governor::ids::{KeyId, RequestId};
 use crate::governor::time::Span;
 use crate::outcome::Report;
 use crate::protocol::lock::{Caller, LockCall, Refused, Verb};
-use crate::wire::MOST_BODY_BYTES;
 use crate::wire::problem::{Kind, Problem};
 use crate::wire::request::{self, Carrier};
-use crate::wire::route::{self, Route, Target};
-
-/// How often a call is decided anew because the policy had changed.
-const MOST_DECISIONS: u32 = 5;
-/// A body that took this long may have outlived what was shown at the door.
-const SLOW_BODY_MS: f64 = 1000.0;
+use crate::wire::route;
+use later::MOST_DECISIONS;
 
 /// One lock call at the door.
 pub struct Call<'a> {
@@ -65,102 +59,6 @@ type Read = Result<Verb, (Problem, Outcome)>;
 pub async fn serve(call: Call<'_>, shown: &Shown<'_>) -> Reply {
     fault::strike(At::Worker);
     call.finish(call.pass(shown, None, None).await)
-}
-
-/// Goes on with a call whose body was read, in `took` ms; `said` is the caller
-/// as the door knew it.
-async fn go_on(
-    request: Request,
-    context: Context,
-    said: String,
-    body: JsValue,
-    took: f64,
-) -> Reply {
-    let url = request.url();
-    let (Some(config), Some(caller)) = (Config::known(), Caller::from_query(&said)) else {
-        return Fault::because("a call that can't be gone on with", said).into();
-    };
-    let route = route::route(&config.hosts, &Target::of_url(&url), "POST");
-    let Ok(Route::Lock { source, verb }) = route else {
-        return Fault::because("a call that has another route now", said).into();
-    };
-    let call = Call {
-        config: &config,
-        context: &context,
-        request: &request,
-        id: caller.request,
-        source,
-        verb,
-    };
-    let end = match call.read(door::body_of(body), caller.key) {
-        Ok(verb) if took < SLOW_BODY_MS => Ok(call.send(&LockCall { caller, verb }, None)),
-        read => {
-            let shown = js::shown(&request);
-            call.pass(&Shown::of(&shown), Some(read), None).await
-        }
-    };
-    call.finish(end)
-}
-
-type GoOn = Closure<dyn Fn(Request, Context, String, JsValue, f64) -> Result<JsValue, JsValue>>;
-
-/// Goes on with a call whose object gave no plain answer: `status` is one of
-/// `object.rs`, or 0 where it gave none at all.
-async fn settle(pending: PendingCall, status: u16, said: String) -> Reply {
-    fault::strike(At::Settle);
-    let Some(config) = Config::known() else {
-        return Fault::because("a call without a deployment", said).into();
-    };
-    let (source, request) = (pending.source(), pending.request());
-    let context: Context = pending.context().unchecked_into();
-    let url = format!("{}&wait={}&waited=0", pending.url(), pending.wait());
-    let Some(LockCall { caller, verb }) = LockCall::from_url(&url) else {
-        return Fault::because("a call that can't be read", url.len()).into();
-    };
-    let call = Call {
-        config: &config,
-        context: &context,
-        request: &request,
-        id: caller.request,
-        source: &source,
-        verb: match verb {
-            Verb::Acquire { .. } => route::Verb::Acquire,
-            _ => route::Verb::Renew(""),
-        },
-    };
-    let shown = js::shown(&request);
-    let end = match status {
-        DEAD_KEY => {
-            forward::remember_dead(caller.key);
-            Err(dead(caller.key))
-        }
-        STALE_POLICY if pending.decisions() < MOST_DECISIONS => {
-            match policy::learn(&source, &said) {
-                Ok(()) => {
-                    let shown = Shown::of(&shown);
-                    call.pass(&shown, Some(Ok(verb)), Some(&pending)).await
-                }
-                Err(fault) => Err(fault.into()),
-            }
-        }
-        _ => Err(Fault::because("a lock call failed", said).into()),
-    };
-    call.finish(end)
-}
-
-type Settle = Closure<dyn Fn(PendingCall, u16, String) -> Result<JsValue, JsValue>>;
-
-thread_local! {
-    // One of each for the isolate: a closure for each call would leak with it.
-    static SETTLE: Settle = Closure::own_assert_unwind_safe(|pending: PendingCall, status, said| {
-        let call = LockCall::from_url(&format!("{}&wait=0&waited=0", pending.url()));
-        let id = call.map_or(RequestId(0), |call| call.caller.request);
-        answered(id, settle(pending, status, said))
-    });
-    static GO_ON: GoOn = Closure::own_assert_unwind_safe(|request, context, said: String, body, took| {
-        let id = Caller::from_query(&said).map_or(RequestId(0), |caller| caller.request);
-        answered(id, go_on(request, context, said, body, took))
-    });
 }
 
 impl Call<'_> {
@@ -221,10 +119,10 @@ impl Call<'_> {
                 read = Some(self.understand(&[], key));
             }
             match &read {
-                None => return Ok(self.have_body_read(&caller)),
+                None => return Ok(later::have_body_read(self, &caller)),
                 Some(Ok(verb)) => {
                     let verb = verb.clone();
-                    return Ok(self.send(&LockCall { caller, verb }, pending));
+                    return Ok(later::send(self, &LockCall { caller, verb }, pending));
                 }
                 Some(Err((problem, outcome))) => {
                     self.refuse_body(caller, problem.clone(), *outcome).await?;
@@ -248,39 +146,6 @@ impl Call<'_> {
         // Only for a source that is there was a key ever signed.
         log::is_present(self.source);
         Ok((carrier, key))
-    }
-
-    /// Until the body is there, nothing of Rust stands.
-    fn have_body_read(&self, caller: &Caller) -> Reply {
-        GO_ON.with(|go_on| {
-            let go_on = go_on.as_ref().unchecked_ref();
-            let caller = caller.to_query();
-            let (request, context) = (self.request, self.context);
-            Reply::Promised(js::read_then(
-                request,
-                MOST_BODY_BYTES,
-                context,
-                &caller,
-                go_on,
-            ))
-        })
-    }
-
-    fn send(&self, call: &LockCall, pending: Option<&PendingCall>) -> Reply {
-        SETTLE.with(|settle| {
-            let settle = settle.as_ref().unchecked_ref();
-            Reply::Promised(match pending {
-                Some(pending) => js::go_on(pending, &call.base_url(), settle),
-                None => forward::lock(
-                    self.config,
-                    self.source,
-                    call,
-                    self.request,
-                    self.context,
-                    settle,
-                ),
-            })
-        })
     }
 
     fn caller(&self, carrier: Carrier, key: KeyId, known: Option<&Known>) -> Caller {

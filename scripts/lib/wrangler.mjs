@@ -21,6 +21,9 @@ export function wranglerCommand(args) {
   return [modernNode(), [entry, ...args], { cwd: inRoot(), env }];
 }
 
+/** Each port has its sources in a folder of its own: two servers on one would grant each slot twice. */
+const stateFolder = (port) => inRoot(".wrangler", port === 8787 ? "state" : `state-${port}`);
+
 /** `wrangler dev` on this machine only, without the look-ups that need the internet. */
 export function wranglerDevCommand(port, apiHost) {
   const [program, args, options] = wranglerCommand([
@@ -28,6 +31,7 @@ export function wranglerDevCommand(port, apiHost) {
     "--ip", "127.0.0.1",
     "--port", String(port),
     "--inspector-port", "0",
+    "--persist-to", stateFolder(port),
     "--show-interactive-dev-session=false",
     "--var", `API_HOST:${apiHost}`,
     "--var", "RUNS_AS:start",

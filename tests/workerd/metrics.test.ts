@@ -68,6 +68,22 @@ test("a burst is told to its end without a further call, and counted on by the n
   expect((await stateOf(source)).counters.acquires).toMatchObject({ granted: 2, no_free_slot: 5 });
 });
 
+test("a lease that ends while its object sleeps is counted, once", async () => {
+  const clock = stopClock();
+  const source = await createSource();
+  await grant(source);
+  await grant(source);
+  await untilCounted(source, 2);
+  await evictDurableObject(objectOf(source));
+  clock.pass(30_000);
+  for (let loads = 0; loads < 2; loads += 1) {
+    expect((await stateOf(source)).counters).toMatchObject({ expired: 2, released: 0 });
+    await vi.waitFor(async () => expect(await figure(source, "expired_leases_total")).toBe(2), { timeout: 5000, interval: 50 });
+    await evictDurableObject(objectOf(source));
+    clock.pass(16_000);
+  }
+});
+
 test("what is told costs one row, and nothing when there are no news", async () => {
   const source = await createSource();
   await grant(source);

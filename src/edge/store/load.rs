@@ -60,6 +60,9 @@ impl Store {
         snapshot.learned = source.text("learned");
         let told = self.told()?;
         snapshot.tally = told.map(|told| told.tally).unwrap_or_default();
+        let told_at = told.map_or(Millis::EPOCH, |told| told.at);
+        let ended = self.ended(told_at, snapshot.seen)?;
+        snapshot.tally.expired = snapshot.tally.expired.saturating_add(ended);
         Ok(Some(Loaded {
             header,
             settings,
@@ -151,6 +154,17 @@ impl Store {
         )?;
         let slots: Option<Vec<Slot>> = rows.iter().map(|row| Row(row).slot()).collect();
         slots.ok_or_else(malformed)
+    }
+
+    /// Leases that ended by time after what was counted last was written down,
+    /// and until now: with nobody there to count them, or by one who was cut off.
+    fn ended(&self, counted: Millis, now: Millis) -> Result<u64, Fault> {
+        let rows = self.rows(
+            "SELECT COUNT(*) AS ended FROM attempts WHERE secret IS NOT NULL
+             AND lease_deadline > ? AND lease_deadline <= ?",
+            &row([moment(counted), moment(now)]),
+        )?;
+        Ok(Row(rows.get(0)).natural("ended").unwrap_or(0))
     }
 
     fn window(&self, now: Millis) -> Result<Vec<(Millis, u32)>, Fault> {

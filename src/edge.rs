@@ -127,7 +127,7 @@ fn start() {
 #[wasm_bindgen]
 pub fn fetch(request: Request, env: Env, context: Context) -> Result<JsValue, JsValue> {
     let id = RequestId(js::random());
-    answered(id, async move {
+    answered(id, &context.clone(), async move {
         match Config::of(&env) {
             Ok(config) => serve(&config, &context, &request, id).await,
             Err(fault) => fault.into(),
@@ -139,9 +139,10 @@ pub fn fetch(request: Request, env: Env, context: Context) -> Result<JsValue, Js
 /// builds that unwind.
 fn answered(
     id: RequestId,
+    context: &Context,
     work: impl Future<Output = Reply> + 'static,
 ) -> Result<JsValue, JsValue> {
-    js::now_or_later(async move {
+    js::now_or_later(context, async move {
         let reply = unwound(work).await;
         // The hook has logged what panicked, and where.
         reply.unwrap_or_else(|| Fault.into()).into_js(id)
@@ -165,17 +166,7 @@ async fn serve(config: &Rc<Config>, context: &Context, request: &Request, id: Re
     let target = Target::of_url(shown.url);
     #[cfg(feature = "fault-injection")]
     if target.path == "/fault" {
-        let (status, body) = if fault::arm(target.query) {
-            (200, "{}")
-        } else {
-            (400, "{}")
-        };
-        let (headers, body) = (Vec::new(), body.into());
-        return Reply::Ours(HttpAnswer {
-            status,
-            headers,
-            body,
-        });
+        return Reply::Ours(fault::serve(target.query));
     }
     let route = match route(&config.hosts, &target, shown.method) {
         Ok(route) => route,
@@ -209,7 +200,7 @@ async fn serve(config: &Rc<Config>, context: &Context, request: &Request, id: Re
             body: js::openapi(),
         }),
         Route::Page(page) => page::serve(config, page, id).await,
-        Route::Refresh { source } => control::refresh(request, id, source),
+        Route::Refresh { source } => control::refresh(request, context, id, source),
         Route::Control(control) => control::serve(config, request, id, control, target.query).await,
     }
 }

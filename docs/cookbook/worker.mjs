@@ -46,7 +46,10 @@ const post = async (path, body, headers = {}, patienceMs = 15_000) =>
     signal: AbortSignal.timeout(Math.max(1, Math.ceil(patienceMs))),
   })
     .then(async (answer) => ({ status: answer.status, headers: answer.headers, body: await answer.json() }))
-    .catch(() => ({ status: 0, headers: new Headers() })); // no answer
+    .catch((error) => {
+      console.error(`no answer: ${error.cause?.message || error.cause?.code || error.message}`); // and so again, soon
+      return { status: 0, headers: new Headers() };
+    });
 async function acquire(waitMs) {
   const name = { "Idempotency-Key": crypto.randomUUID() };
   for (let first = now(); ;) {

@@ -63,9 +63,17 @@ def call(url, body, patience, headers):
         with urllib.request.urlopen(request, timeout=max(0.001, patience)) as answer:
             return answer.status, answer.headers, json.load(answer)
     except urllib.error.HTTPError as error:
-        return error.code, error.headers, {}
+        return error.code, error.headers, reading(error)
+    except (OSError, ValueError, http.client.HTTPException) as error:
+        print(f"no answer: {error}", file=sys.stderr)  # and so again, soon
+        return 0, {}, {}
+
+
+def reading(error):
+    try:
+        return json.load(error)
     except (OSError, ValueError, http.client.HTTPException):
-        return 0, {}, {}  # no answer
+        return {}
 
 
 class Slot:
@@ -80,7 +88,7 @@ class Slot:
             if status == 200:
                 break
             if status not in (0, 429, 503, 504):
-                raise RuntimeError(f"acquire: {status}")
+                raise RuntimeError(f"acquire: {status} {self.lease.get('message', '')}")
             time.sleep(int(headers.get("Retry-After", 0 if status == 504 else 1)))
             if status in (429, 504):  # nothing is held; else a grant may have been lost
                 first = time.monotonic()

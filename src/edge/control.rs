@@ -11,6 +11,7 @@ use wasm_bindgen::{JsCast as _, JsValue};
 use web_sys::{Request, Response};
 
 use super::config::Config;
+use super::js::Context;
 use super::{Fault, Reply, answered, door, forward, js, log, policy};
 use crate::access::keys::{KeyGrant, SigningKeys};
 use crate::access::refresh::RefreshSecret;
@@ -110,28 +111,24 @@ pub async fn serve(
 
 /// A refresh shows its credential in the body: until that is there, nothing of
 /// Rust stands.
-pub fn refresh(request: &Request, id: RequestId, source: &str) -> Reply {
+pub fn refresh(request: &Request, context: &Context, id: RequestId, source: &str) -> Reply {
     REFRESH.with(|settle| {
         let settle = settle.as_ref().unchecked_ref();
-        let (source, id) = (source.into(), id.to_string());
-        Reply::Promised(js::read_then(
-            request,
-            MOST_BODY_BYTES,
-            &source,
-            &id,
-            settle,
-        ))
+        let said = format!("{id} {source}");
+        let read = js::read_then(request, MOST_BODY_BYTES, context, &said, settle);
+        Reply::Promised(read)
     })
 }
 
 type Refreshing =
-    Closure<dyn Fn(Request, String, String, JsValue, f64) -> Result<JsValue, JsValue>>;
+    Closure<dyn Fn(Request, Context, String, JsValue, f64) -> Result<JsValue, JsValue>>;
 
 thread_local! {
     /// One for the isolate: a closure for each call would leak with it.
-    static REFRESH: Refreshing = Closure::own_assert_unwind_safe(|request: Request, source: String, id: String, body, _took| {
-        let id = id.parse().unwrap_or(RequestId(0));
-        answered(id, async move {
+    static REFRESH: Refreshing = Closure::own_assert_unwind_safe(|request: Request, context: Context, said: String, body, _took| {
+        let (id, source) = said.split_once(' ').unwrap_or_default();
+        let (id, source) = (id.parse().unwrap_or(RequestId(0)), source.to_owned());
+        answered(id, &context, async move {
             let Some(config) = Config::known() else {
                 return Fault::because("a call without a deployment", id).into();
             };

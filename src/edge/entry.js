@@ -5,7 +5,7 @@
 
 import * as wasm from "./index.js";
 import { Together } from "./together.js";
-import { AGAIN, unavailable } from "./waits.js";
+import { AGAIN, LOOK_MS, unavailable } from "./waits.js";
 
 Error.stackTraceLimit = 100;
 
@@ -79,6 +79,8 @@ export class Source extends Kept {
   #together;
   /** How each of those who wait is sent back to its Worker. */
   #waiting = new Set();
+  /** Rings while anyone waits: the wasm may be made anew for another object, and then nothing of Rust wakes them. */
+  #watch;
 
   constructor(context, env) {
     super(() => new wasm.Source(context, env));
@@ -100,16 +102,26 @@ export class Source extends Kept {
   }
 
   #unlessForgotten(answer) {
+    this.#watch ??= setInterval(() => this.call(() => {}), LOOK_MS);
     return new Promise((resolve, reject) => {
       const again = () => resolve(new Response(null, { status: AGAIN }));
       this.#waiting.add(again);
-      answer.finally(() => this.#waiting.delete(again)).then(resolve, reject);
+      answer.finally(() => this.#leaves(again)).then(resolve, reject);
     });
   }
 
+  #leaves(again) {
+    this.#waiting.delete(again);
+    if (this.#waiting.size > 0) return;
+    clearInterval(this.#watch);
+    this.#watch = undefined;
+  }
+
   forget() {
-    for (const again of this.#waiting) again();
-    this.#waiting.clear();
+    for (const again of [...this.#waiting]) {
+      again();
+      this.#leaves(again);
+    }
   }
 }
 

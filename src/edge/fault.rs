@@ -30,7 +30,7 @@ pub enum At {
 pub const fn strike(_: At) {}
 
 #[cfg(feature = "fault-injection")]
-pub use on_purpose::{arm, strike};
+pub use on_purpose::{serve, strike};
 
 #[cfg(feature = "fault-injection")]
 mod on_purpose {
@@ -38,6 +38,8 @@ mod on_purpose {
     use std::collections::BTreeMap;
 
     use super::At;
+    use crate::json::object;
+    use crate::wire::answer::HttpAnswer;
     use crate::wire::paging::pairs;
 
     thread_local! {
@@ -60,8 +62,15 @@ mod on_purpose {
         }
     }
 
-    /// Takes over what a query asks for; false if it can't be read.
-    pub fn arm(query: &str) -> bool {
+    /// Takes over what a query asks for; 400 if it can't be read. Also says how
+    /// many bytes of memory the wasm has.
+    pub fn serve(query: &str) -> HttpAnswer {
+        let status = if arm(query) { 200 } else { 400 };
+        let memory = (core::arch::wasm32::memory_size(0) as u64).saturating_mul(65_536);
+        HttpAnswer::json(status, &object! {"memory": memory})
+    }
+
+    fn arm(query: &str) -> bool {
         const ALL: [At; 8] = [
             At::Worker,
             At::Settle,

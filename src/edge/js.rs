@@ -44,6 +44,7 @@ extern "C" {
     pub fn fetch_with(this: &Stub, url: &str, init: &JsValue) -> Result<Promise, JsValue>;
 
     /// `ctx` of a call to the Worker.
+    #[derive(Clone)]
     pub type Context;
 
     #[wasm_bindgen(method, catch, js_name = waitUntil)]
@@ -157,6 +158,12 @@ extern "C" {
         go_on: &js_sys::Function,
     ) -> Promise;
 
+    #[wasm_bindgen(js_name = keepInWorker)]
+    fn keep_in_worker(promise: &Promise, context: &JsValue) -> Promise;
+
+    #[wasm_bindgen(js_name = keepInObject)]
+    fn keep_in_object(promise: &Promise) -> Promise;
+
     /// Holds an answer back for `ms`.
     pub fn later(response: &Response, ms: f64) -> Promise;
 }
@@ -190,12 +197,14 @@ pub fn promise(work: impl Future<Output = Result<JsValue, JsValue>> + 'static) -
     wasm_bindgen_futures::future_to_promise(AssertUnwindSafe(work))
 }
 
-/// What `work` comes to: itself where it need not wait, which most lock calls
-/// needn't, else a promise of it.
+/// What `work` comes to in the Worker: itself where it need not wait, which most
+/// lock calls needn't, else a promise of it, which is kept though the caller
+/// leaves.
 ///
 /// # Errors
 /// What `work` says. It panics as [`promise`] does.
 pub fn now_or_later(
+    context: &JsValue,
     work: impl Future<Output = Result<JsValue, JsValue>> + 'static,
 ) -> Result<JsValue, JsValue> {
     let mut work = Box::pin(work);
@@ -208,7 +217,17 @@ pub fn now_or_later(
         relay.wakes(waking.waker());
         work.as_mut().poll(&mut Waking::from_waker(&waker))
     });
-    Ok(promise(rest).into())
+    Ok(keep_in_worker(&promise(listed(rest)), context).into())
+}
+
+/// A promise of what `work` comes to in an object.
+pub fn later_in_object(work: impl Future<Output = Result<JsValue, JsValue>> + 'static) -> JsValue {
+    keep_in_object(&promise(listed(work))).into()
+}
+
+/// In a list, so that what is a promise itself is not waited for.
+async fn listed(work: impl Future<Output = Result<JsValue, JsValue>>) -> Result<JsValue, JsValue> {
+    work.await.map(|done| Array::of1(&done).into())
 }
 
 /// A waker that wakes whoever asked last. Not all futures take over a new one:

@@ -114,6 +114,10 @@ impl Call<'_> {
                     .await?;
                 continue;
             }
+            if known.is_some() && self.request.signal().aborted() {
+                // It left while its token was checked; nobody reads this.
+                return Err(Fault::because("a caller left", self.source).into());
+            }
             let caller = self.caller(carrier, key, known.as_ref());
             if read.is_none() && shown.declares_nothing() {
                 read = Some(self.understand(&[], key));

@@ -100,7 +100,7 @@ impl SourceObject {
         let url = request.url();
         if let Some(call) = ControlCall::from_url(&url) {
             let object = Rc::clone(&self.object);
-            return Ok(js::promise(serve_control(object, request, call)).into());
+            return Ok(js::later_in_object(serve_control(object, request, call)));
         }
         if let Some(Batch(entries)) = Batch::from_url(&url) {
             return turned_away(&self.object, entries);

@@ -103,6 +103,44 @@ export function goOn(call, url, settle) {
   return callObject(call, settle).catch(unavailable);
 }
 
+/** How soon it is noticed that the wasm has failed, where nothing else tells. */
+export const LOOK_MS = 500;
+/** Of the worker crate: which instance of the wasm lives. */
+const instance = () => globalThis.__worker_init_state;
+
+/**
+ * What Rust has promised, or `instead()` where its instance of the wasm fails meanwhile: of that one nothing comes any
+ * more. `promise` is one of a list with one answer, which may be a promise itself.
+ */
+function unlessFailed(promise, instead) {
+  const { instanceId } = instance();
+  return new Promise((resolve, reject) => {
+    const timer = setInterval(() => {
+      const { criticalError, instanceId: living } = instance();
+      if (criticalError || living !== instanceId) done(resolve, instead());
+    }, LOOK_MS);
+    const done = (settle, value) => {
+      clearInterval(timer);
+      settle(value);
+    };
+    promise.then(([answer]) => done(resolve, answer), (error) => done(reject, error));
+  });
+}
+
+/**
+ * A promise of Rust's in the Worker. It goes on to its end though the caller may leave, and the runtime with it: what
+ * Rust holds for it would never be freed.
+ */
+export function keepInWorker(promise, context) {
+  context.waitUntil(promise.catch(() => {}));
+  return unlessFailed(promise, () => unavailable("the wasm failed meanwhile"));
+}
+
+/** A promise of Rust's in an object: where it can't be kept, its Worker calls again. */
+export function keepInObject(promise) {
+  return unlessFailed(promise, () => new Response(null, { status: AGAIN }));
+}
+
 /** Holds an answer back. */
 export function later(response, ms) {
   return new Promise((resolve) => setTimeout(resolve, ms, response));

@@ -182,7 +182,9 @@ impl Concurrency {
             return Err(FieldError::new("concurrency.min", message));
         }
         if parsed.max < limit {
-            let message = format!("concurrency.max must be at least the limit, {limit}.");
+            let message = format!(
+                "concurrency.max must be at least the limit, {limit}: raise it too, or leave it out."
+            );
             return Err(FieldError::new("concurrency.max", message));
         }
         Ok(parsed)

@@ -67,7 +67,7 @@ pub fn acquire(answer: &Answer, now: Millis, roll: u32) -> HttpAnswer {
         Verdict::Refused(refusal) => refused(*refusal, now, roll),
         Verdict::TimedOut => Problem::new(
             Kind::QueueTimeout,
-            "No slot came free within the waiting time and nothing is held; try again, or wait longer.",
+            "Its turn did not come within the waiting time, and nothing is held; try again, or wait longer.",
         )
         .into_answer(),
         // Nothing of the governor is shown to someone who may not come in.

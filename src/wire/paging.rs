@@ -46,7 +46,7 @@ impl<'a> Parameters<'a> {
 }
 
 /// What a page goes on from.
-const NEXT: &str = "what `next` of the page before said";
+const NEXT: &str = "what `next` of the page before said, or for a log milliseconds since the epoch";
 
 /// A place in a log that has the newest first: what comes after it is older, or
 /// as old and written earlier.

@@ -31,16 +31,17 @@ type Settle = Closure<dyn Fn(PendingCall, u16, String) -> Result<JsValue, JsValu
 
 thread_local! {
     // One of each for the isolate: a closure for each call would leak with it.
-    static GO_ON: GoOn = Closure::own_assert_unwind_safe(|request, context, said: String, body, took| {
+    static GO_ON: GoOn = Closure::own_assert_unwind_safe(|request, context: Context, said: String, body, took| {
         let caller = Caller::from_query(&said);
         let id = caller.as_ref().map_or(RequestId(0), |caller| caller.request);
-        answered(id, go_on(request, context, caller, body, took))
+        answered(id, &context.clone(), go_on(request, context, caller, body, took))
     });
     static SETTLE: Settle = Closure::own_assert_unwind_safe(|pending: PendingCall, status, said| {
         let url = format!("{}&wait={}&waited=0", pending.url(), pending.wait());
         let call = LockCall::from_url(&url);
         let id = call.as_ref().map_or(RequestId(0), |call| call.caller.request);
-        answered(id, settle(pending, call, status, said))
+        let context: Context = pending.context().unchecked_into();
+        answered(id, &context.clone(), settle(pending, context, call, status, said))
     });
 }
 
@@ -113,6 +114,7 @@ async fn go_on(
 /// `object.rs`, or 0 where it gave none at all.
 async fn settle(
     pending: PendingCall,
+    context: Context,
     lock_call: Option<LockCall>,
     status: u16,
     said: String,
@@ -122,7 +124,6 @@ async fn settle(
         return Fault::because("a call that can't be settled", said).into();
     };
     let (source, request) = (pending.source(), pending.request());
-    let context: Context = pending.context().unchecked_into();
     let call = Call {
         config: &config,
         context: &context,

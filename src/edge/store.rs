@@ -11,6 +11,7 @@ mod logs;
 pub mod row;
 
 use std::cell::RefCell;
+use std::panic::RefUnwindSafe;
 
 use js_sys::{Array, JsString};
 use wasm_bindgen::JsValue;
@@ -77,6 +78,9 @@ pub struct Store {
     /// The statements that were run; there are a dozen.
     statements: RefCell<Vec<(&'static str, JsString)>>,
 }
+
+/// The statements that are known are whole at every moment.
+impl RefUnwindSafe for Store {}
 
 impl Store {
     pub fn new(storage: Storage) -> Self {

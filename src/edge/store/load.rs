@@ -60,8 +60,9 @@ impl Store {
         snapshot.learned = source.text("learned");
         let told = self.told()?;
         snapshot.tally = told.map(|told| told.tally).unwrap_or_default();
-        let told_at = told.map_or(Millis::EPOCH, |told| told.at);
-        let ended = self.ended(told_at, snapshot.seen)?;
+        let counted = told.map_or(Millis::EPOCH, |told| told.at);
+        let (held, ended) = self.held(snapshot.seen, counted)?;
+        snapshot.held = held;
         snapshot.tally.expired = snapshot.tally.expired.saturating_add(ended);
         Ok(Some(Loaded {
             header,
@@ -129,7 +130,6 @@ impl Store {
         let last_knock;
         (snapshot.next_doorstep, last_knock) = self.after_last(DOORSTEP, u32::MAX)?;
         snapshot.last = snapshot.last.max(last_knock);
-        snapshot.held = self.held(snapshot.seen)?;
         snapshot.window = self.window(snapshot.seen)?;
         Ok(snapshot)
     }
@@ -147,24 +147,21 @@ impl Store {
         Ok((row.map_or(0, |row| row.saturating_add(1)), last))
     }
 
-    fn held(&self, now: Millis) -> Result<Vec<Slot>, Fault> {
+    /// Who holds a slot, and how many leases ended by time after `counted`, when
+    /// what was counted last was written down: with nobody there to count them, or
+    /// by one who was cut off.
+    fn held(&self, now: Millis, counted: Millis) -> Result<(Vec<Slot>, u64), Fault> {
         let rows = self.rows(
             "SELECT * FROM attempts WHERE secret IS NOT NULL AND lease_deadline > ?",
-            &row([moment(now)]),
+            &row([moment(now.min(counted))]),
         )?;
         let slots: Option<Vec<Slot>> = rows.iter().map(|row| Row(row).slot()).collect();
-        slots.ok_or_else(malformed)
-    }
-
-    /// Leases that ended by time after what was counted last was written down,
-    /// and until now: with nobody there to count them, or by one who was cut off.
-    fn ended(&self, counted: Millis, now: Millis) -> Result<u64, Fault> {
-        let rows = self.rows(
-            "SELECT COUNT(*) AS ended FROM attempts WHERE secret IS NOT NULL
-             AND lease_deadline > ? AND lease_deadline <= ?",
-            &row([moment(counted), moment(now)]),
-        )?;
-        Ok(Row(rows.get(0)).natural("ended").unwrap_or(0))
+        let (held, ended): (Vec<Slot>, Vec<Slot>) = slots
+            .ok_or_else(malformed)?
+            .into_iter()
+            .partition(|slot| slot.lease_deadline > now);
+        let uncounted = ended.iter().filter(|slot| slot.lease_deadline > counted);
+        Ok((held, uncounted.count() as u64))
     }
 
     fn window(&self, now: Millis) -> Result<Vec<(Millis, u32)>, Fault> {

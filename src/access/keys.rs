@@ -80,11 +80,12 @@ impl SigningKeys {
     /// The family of a key that is good for `source` at `now`, as far as its
     /// text can say.
     pub fn verify(&self, key: &str, source: &str, now: Millis) -> Option<KeyId> {
-        self.read(key, source, now).map(|(key, _)| key)
+        let (key, expires_at) = self.read(key, source)?;
+        (now < expires_at).then_some(key)
     }
 
-    /// With the end of the key's life.
-    fn read(&self, key: &str, source: &str, now: Millis) -> Option<(KeyId, Millis)> {
+    /// The family of a key that was signed for `source`, and the end of its life.
+    fn read(&self, key: &str, source: &str) -> Option<(KeyId, Millis)> {
         let token = key.strip_prefix(PREFIX)?;
         if key.len() > MOST_CHARS {
             return None;
@@ -94,7 +95,7 @@ impl SigningKeys {
         let (_, secret) = self.keys.iter().find(|(known, _)| known == kid)?;
         let token = Hs256.validator::<Private>(secret).validate(&token).ok()?;
         let private = &token.claims().custom;
-        if private.src != source || private.exp_ms <= now.epoch_ms() {
+        if private.src != source {
             return None;
         }
         let expires_at = Millis::from_epoch(private.exp_ms);
@@ -102,8 +103,7 @@ impl SigningKeys {
     }
 }
 
-/// Keys that were found good: they are not checked again until they expire.
-/// Signing keys change with the deployment only, and so with the memory that
+/// Keys that were found to be signed: they are not checked again. Signing keys change with the deployment only, and so with the memory that
 /// this is in. Only digests are kept.
 #[derive(Default)]
 pub struct KnownKeys(Table<KnownKey>);
@@ -115,16 +115,20 @@ struct KnownKey {
 }
 
 impl KnownKeys {
-    /// As [`SigningKeys::verify`] says, at once where it has said so before.
+    /// As [`SigningKeys::verify`] says, at once where it was looked at before.
+    ///
+    /// # Errors
+    /// The family of a signed key whose life is over, for the log; `None` if it
+    /// isn't signed for this source.
     pub fn verify(
         &mut self,
         signing: &SigningKeys,
         key: &str,
         source: &str,
         now: Millis,
-    ) -> Option<KeyId> {
+    ) -> Result<KeyId, Option<KeyId>> {
         if key.len() > MOST_CHARS {
-            return None;
+            return Err(None);
         }
         // No source's name has a line break in it.
         let digest: [u8; 32] = Sha256::new()
@@ -135,20 +139,26 @@ impl KnownKeys {
             .into();
         let place = u128::from_be_bytes(digest.first_chunk().copied().unwrap_or_default());
         let known = self.0.get(place).filter(|known| known.digest == digest);
-        if let Some(known) = known.filter(|known| now < known.expires_at) {
-            return Some(known.key);
-        }
-        let (key, expires_at) = signing.read(key, source, now)?;
-        if self.0.len() >= MOST_KNOWN {
-            self.0.pop_first();
-        }
-        let known = KnownKey {
-            digest,
-            key,
-            expires_at,
+        let (key, expires_at) = if let Some(known) = known {
+            (known.key, known.expires_at)
+        } else {
+            let (key, expires_at) = signing.read(key, source).ok_or(None)?;
+            if self.0.len() >= MOST_KNOWN {
+                self.0.pop_first();
+            }
+            let known = KnownKey {
+                digest,
+                key,
+                expires_at,
+            };
+            self.0.insert(place, known);
+            (key, expires_at)
         };
-        self.0.insert(place, known);
-        Some(key)
+        if now < expires_at {
+            Ok(key)
+        } else {
+            Err(Some(key))
+        }
     }
 }
 
@@ -210,13 +220,13 @@ mod tests {
         let mut known = KnownKeys::default();
         let key = keys.sign(&grant()).unwrap();
         for _ in 0..2 {
-            assert_eq!(known.verify(&keys, &key, "demo", NOW), Some(KeyId(9)));
-            assert_eq!(known.verify(&keys, &key, "other", NOW), None);
+            assert_eq!(known.verify(&keys, &key, "demo", NOW), Ok(KeyId(9)));
+            assert_eq!(known.verify(&keys, &key, "other", NOW), Err(None));
             let other = format!("{key}x");
-            assert_eq!(known.verify(&keys, &other, "demo", NOW), None);
+            assert_eq!(known.verify(&keys, &other, "demo", NOW), Err(None));
         }
         let end = NOW.plus(Span::from_ms(1));
-        assert_eq!(known.verify(&keys, &key, "demo", end), None);
+        assert_eq!(known.verify(&keys, &key, "demo", end), Err(Some(KeyId(9))));
     }
 
     #[test]
@@ -225,8 +235,8 @@ mod tests {
         let nobody = signing(&format!("k1:{}", secret('E')));
         let mut known = KnownKeys::default();
         let key = keys.sign(&grant()).unwrap();
-        assert_eq!(known.verify(&keys, &key, "demo", NOW), Some(KeyId(9)));
-        assert_eq!(known.verify(&nobody, &key, "demo", NOW), Some(KeyId(9)));
+        assert_eq!(known.verify(&keys, &key, "demo", NOW), Ok(KeyId(9)));
+        assert_eq!(known.verify(&nobody, &key, "demo", NOW), Ok(KeyId(9)));
         for id in 0..=MOST_KNOWN as u64 {
             let key = keys
                 .sign(&KeyGrant {
@@ -234,7 +244,7 @@ mod tests {
                     ..grant()
                 })
                 .unwrap();
-            assert_eq!(known.verify(&keys, &key, "demo", NOW), Some(KeyId(id)));
+            assert_eq!(known.verify(&keys, &key, "demo", NOW), Ok(KeyId(id)));
         }
         assert_eq!(known.0.len(), MOST_KNOWN);
     }

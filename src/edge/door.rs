@@ -69,16 +69,20 @@ impl<'a> Shown<'a> {
     /// says.
     ///
     /// # Errors
-    /// 401, the same for every reason; 503 if keys can't be checked at all.
-    pub fn access_key(&self, config: &Config, source: &str) -> Result<(Carrier, KeyId), Problem> {
-        let signing = config.signing()?;
-        presented(self.key_header, self.authorization)
-            .and_then(|(carrier, key)| {
-                let verified = KNOWN_KEYS
-                    .with_borrow_mut(|known| known.verify(signing, key, source, js::now()));
-                Some((carrier, verified?))
-            })
-            .ok_or_else(Problem::bad_access_key)
+    /// 401, the same for every reason, with the family of a key whose life is
+    /// over, for the log; 503 if keys can't be checked at all.
+    pub fn access_key(
+        &self,
+        config: &Config,
+        source: &str,
+    ) -> Result<(Carrier, KeyId), (Problem, Option<KeyId>)> {
+        let signing = config.signing().map_err(|problem| (problem, None))?;
+        let bad = |key| (Problem::bad_access_key(), key);
+        let shown = presented(self.key_header, self.authorization);
+        let (carrier, key) = shown.ok_or_else(|| bad(None))?;
+        let verified =
+            KNOWN_KEYS.with_borrow_mut(|known| known.verify(signing, key, source, js::now()));
+        Ok((carrier, verified.map_err(bad)?))
     }
 }
 

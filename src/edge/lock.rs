@@ -139,8 +139,8 @@ impl Call<'_> {
     /// Who calls, by the key that is shown.
     fn let_in(&self, shown: &Shown) -> Result<(Carrier, KeyId), End> {
         let shown = shown.access_key(self.config, self.source);
-        let (carrier, key) = shown.map_err(|problem| match problem.kind {
-            Kind::Unauthorized => End::Refused(Refusal::unauthorized(problem), None),
+        let (carrier, key) = shown.map_err(|(problem, key)| match problem.kind {
+            Kind::Unauthorized => End::Refused(Refusal::unauthorized(problem), key),
             // Keys can't be checked at all.
             _ => End::Settled(problem.into()),
         })?;

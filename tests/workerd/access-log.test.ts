@@ -152,6 +152,19 @@ test("garbage keys reach it within a second, in a ring of their own, and say how
   expect(refused[1]).not.toHaveProperty("keyId");
 });
 
+test("a key whose life is over is known by its id, one that nobody signed isn't", async () => {
+  const clock = stopClock();
+  const source = await createSource();
+  const { key, keyId } = await mintKey(source, { ttlMs: 1000 });
+  clock.pass(1000);
+  expect((await acquire(source, { key })).status).toBe(401);
+  expect((await acquire(source, { key: `${key}x` })).status).toBe(401);
+  await vi.waitFor(async () => expect((await log(source)).entries.map((entry) => entry.keyId).sort()).toEqual([keyId, undefined].sort()), {
+    timeout: 2000,
+    interval: 50,
+  });
+});
+
 test("a name that was knocked at before it was a source is one at once", async () => {
   const knock = (name: string) => call("POST", `${API}/pools/${name}/lock/acquire`, { headers: { "X-Swarmvia-Key": "garbage" } });
   await knock("knocked-at");

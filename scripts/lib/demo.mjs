@@ -17,7 +17,7 @@ export async function demoKey(base, adminToken) {
 
 export function sayHowToCall(base, accessKey) {
   say(`
-Paste these into another terminal. First, once:
+Paste these into another terminal. First, once (the key is good for an hour; the next start makes another):
 
 export ACCESS_KEY=${accessKey}
 export LOCK_API=${base}/pools/demo/lock

@@ -45,14 +45,14 @@ pub fn acquire(body: &[u8], headers: AcquireHeaders, key: KeyId) -> Result<Wante
 }
 
 fn queue_timeout(value: &str) -> Result<u64, FieldError> {
-    natural(value.trim()).ok_or_else(|| {
+    natural(value.trim_ascii()).ok_or_else(|| {
         let message = format!("{QUEUE_TIMEOUT_HEADER} must be an integer of 0 or more.");
         FieldError::new(QUEUE_TIMEOUT_HEADER, message)
     })
 }
 
 fn is_set(value: &str) -> bool {
-    let value = value.trim();
+    let value = value.trim_ascii();
     value != "0" && !value.eq_ignore_ascii_case("false")
 }
 
@@ -90,7 +90,7 @@ pub fn presented<'a>(
     authorization: Option<&'a str>,
 ) -> Option<(Carrier, &'a str)> {
     if let Some(key) = key_header {
-        return Some((Carrier::KeyHeader, key.trim()));
+        return Some((Carrier::KeyHeader, key.trim_ascii()));
     }
     let (scheme, token) = scheme_and_token(authorization?)?;
     if scheme.eq_ignore_ascii_case("bearer") {
@@ -109,13 +109,28 @@ pub fn bearer(authorization: Option<&str>) -> Option<&str> {
 }
 
 fn scheme_and_token(authorization: &str) -> Option<(&str, &str)> {
-    let (scheme, token) = authorization.trim().split_once(' ')?;
-    Some((scheme, token.trim()))
+    let (scheme, token) = authorization.trim_ascii().split_once(' ')?;
+    Some((scheme, token.trim_ascii()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_white_space_of_http_is_cut_off() {
+        let timeout = |value| {
+            let headers = AcquireHeaders {
+                queue_timeout: Some(value),
+                ..AcquireHeaders::default()
+            };
+            acquire(b"", headers, KeyId(1)).map(|wanted| wanted.wait.ms())
+        };
+        assert_eq!(timeout(" 5\t"), Ok(5));
+        for value in ["5\u{a0}", "5\u{85}", "\u{2003}5"] {
+            assert!(timeout(value).is_err(), "{value:?}");
+        }
+    }
 
     const KEY: KeyId = KeyId(7);
 

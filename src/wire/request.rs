@@ -7,7 +7,6 @@ use crate::governor::ids::{AttemptId, KeyId};
 use crate::governor::time::Span;
 
 pub const QUEUE_TIMEOUT_HEADER: &str = "X-Swarmvia-Queue-Timeout-Ms";
-pub const NO_QUEUE_HEADER: &str = "X-Swarmvia-No-Queue";
 pub const IDEMPOTENCY_HEADER: &str = "Idempotency-Key";
 pub const KEY_HEADER: &str = "X-Swarmvia-Key";
 

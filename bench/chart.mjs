@@ -4,7 +4,7 @@ import { summary } from "./lib/stats.mjs";
 import { figure } from "./lib/table.mjs";
 import { CALLERS, SOURCES } from "./measures/load.mjs";
 
-const COLOURS = { ours: "#0b7285", hop: "#adb5bd", plain: "#f08c00", redis: "#c92a2a", prefect: "#5f3dc4" };
+const COLOURS = { ours: "#0b7285", hop: "#868e96", "empty-hop": "#ced4da", plain: "#f08c00", redis: "#c92a2a", prefect: "#5f3dc4" };
 const LEFT = 64;
 const TOP = 56;
 const HEIGHT = 260;

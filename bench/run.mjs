@@ -7,11 +7,14 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ask } from "../scripts/lib/run.mjs";
 import { say } from "../scripts/lib/say.mjs";
-import { generator, plainGets } from "./lib/load.mjs";
+import { generator, pairs, plainGets } from "./lib/load.mjs";
 import { withFolder } from "./lib/scratch.mjs";
 import { loads } from "./measures/load.mjs";
 import { verbs } from "./measures/latency.mjs";
 import { crowd, handOff, reclaim, utilisation } from "./measures/queue.mjs";
+
+/** Callers of the load that warms up who takes as many. */
+const WARM_CALLERS = 32;
 
 const MEASURES = [...loads, verbs, handOff, utilisation, crowd, reclaim];
 
@@ -37,6 +40,7 @@ async function oneRound(order, folder, options, round, result) {
       running.push({ contender, server });
       server.pause();
     }
+    for (const one of running) await warmUp(one, options, folder);
     const base = running.find(({ contender }) => contender.name === "hop");
     if (base) result.gets.push(await awake(base.server, () => plainGets(base.server, options.seconds)));
     for (const measure of MEASURES) {
@@ -45,6 +49,15 @@ async function oneRound(order, folder, options, round, result) {
   } finally {
     for (const { server } of running) await server.end();
   }
+}
+
+/** A service runs for days: what the runtime makes of code that is called often is to be there before anything is measured. */
+async function warmUp({ contender, server }, { warmSeconds }, folder) {
+  const callers = Math.min(WARM_CALLERS, contender.mostCallers ?? WARM_CALLERS);
+  await awake(server, async () => {
+    const sources = [await server.source("warm", { limit: 1000 })];
+    await pairs({ server, sources, callers, seconds: warmSeconds, folder });
+  });
 }
 
 async function oneMeasure(measure, { contender, server }, { options, round, result, folder }) {

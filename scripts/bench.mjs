@@ -29,7 +29,7 @@ function readOptions(argv) {
     else throw new Stop(`Unknown option ${flag}. ${USAGE}`);
   }
   const { quick } = options;
-  return { rounds: quick ? 1 : 7, seconds: quick ? 2 : 8, calls: quick ? 60 : 600, sizes: quick ? [1, 100] : [1, 100, 10_000], ...options };
+  return { rounds: quick ? 1 : 7, seconds: quick ? 2 : 8, warmSeconds: quick ? 1 : 8, calls: quick ? 60 : 600, sizes: quick ? [1, 100] : [1, 100, 10_000], ...options };
 }
 
 function whole(flag, text) {

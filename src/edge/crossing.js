@@ -20,9 +20,14 @@ export function aside(request, isPeer) {
   return line(address) + line(timeout) + line(noQueue) + line(attempt);
 }
 
-/** `init`: the ResponseInit as JSON. */
-export function respond(body, init) {
-  return new Response(body, JSON.parse(init));
+/** `head`, by lines: the status, then name and value of each header. Set one by one they cost half of what a list does. */
+export function respond(body, head) {
+  const lines = head.split("\n");
+  const status = Number(lines[0]);
+  const response = status === 200 ? new Response(body) : new Response(body, { status });
+  const { headers } = response;
+  for (let at = 1; at < lines.length; at += 2) headers.set(lines[at], lines[at + 1]);
+  return response;
 }
 
 /** Runs a statement; `bindings`: a list as JSON. */

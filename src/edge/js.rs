@@ -12,7 +12,7 @@ use std::task::{Context as Waking, Poll, Wake, Waker};
 
 use js_sys::{Array, JsString, Promise};
 use wasm_bindgen::prelude::*;
-use web_sys::{Response, ResponseInit};
+use web_sys::{ReadableStream, Response, ResponseInit};
 
 use crate::governor::ids::RequestId;
 use crate::governor::time::Millis;
@@ -141,7 +141,7 @@ extern "C" {
 
     /// The bytes of a stream, or in a word why not: `large` or `broken`.
     #[wasm_bindgen(js_name = readStream)]
-    pub fn read_stream(stream: &web_sys::ReadableStream, most: u32) -> Promise;
+    pub fn read_stream(stream: &ReadableStream, most: u32) -> Promise;
 
     #[wasm_bindgen(js_name = readRequest)]
     pub fn read_request(request: &web_sys::Request, most: u32) -> Promise;
@@ -177,7 +177,10 @@ extern "C" {
     pub fn aside(request: &web_sys::Request, is_peer: bool) -> String;
 
     #[wasm_bindgen(catch, js_name = respond)]
-    fn respond_with(body: &str, init: &str) -> Result<Response, JsValue>;
+    fn respond_with(body: &str, head: &str) -> Result<Response, JsValue>;
+
+    #[wasm_bindgen(catch, js_name = respond)]
+    fn respond_with_stream(body: Option<&ReadableStream>, head: &str) -> Result<Response, JsValue>;
 
     /// Runs a statement. `bindings`: a list as JSON.
     #[wasm_bindgen(catch)]
@@ -295,7 +298,16 @@ pub fn random() -> u128 {
 
 /// Makes the response in one crossing of the border.
 pub fn respond(answer: &HttpAnswer, request: RequestId) -> Result<Response, JsValue> {
-    respond_with(&answer.body, &answer.init_json(request))
+    respond_with(&answer.body, &answer.head(request))
+}
+
+/// The same, with a body that is read from a stream in place of the answer's.
+pub fn respond_with_body(
+    body: Option<&ReadableStream>,
+    answer: &HttpAnswer,
+    request: RequestId,
+) -> Result<Response, JsValue> {
+    respond_with_stream(body, &answer.head(request))
 }
 
 /// A status between Worker and object, which no caller sees.

@@ -6,10 +6,10 @@
 
 use wasm_bindgen::{JsCast as _, JsValue};
 use wasm_bindgen_futures::JsFuture;
-use web_sys::{Response, ResponseInit};
+use web_sys::Response;
 
 use super::config::Config;
-use super::{Fault, Reply};
+use super::{Fault, Reply, js};
 use crate::governor::ids::RequestId;
 use crate::wire::page::Page;
 use crate::wire::problem::Problem;
@@ -37,7 +37,5 @@ async fn fetch(
     if !found.ok() {
         return Ok(None);
     }
-    let init = js_sys::JSON::parse(&page.head().init_json(id))?;
-    let init: &ResponseInit = init.unchecked_ref();
-    Response::new_with_opt_readable_stream_and_init(found.body().as_ref(), init).map(Some)
+    js::respond_with_body(found.body().as_ref(), &page.head(), id).map(Some)
 }

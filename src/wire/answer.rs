@@ -6,7 +6,7 @@ use super::problem::{Kind, Problem};
 use crate::governor::command::{Answer, Gauge, Grant, Refusal, Renewed, Verdict};
 use crate::governor::ids::RequestId;
 use crate::governor::time::{Millis, Span};
-use crate::json::{Json, write_text};
+use crate::json::Json;
 
 /// An HTTP answer before the headers that every answer carries.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,22 +40,21 @@ impl HttpAnswer {
         self
     }
 
-    /// The `ResponseInit` of the fetch standard, as JSON, with the headers that
-    /// every answer carries.
-    pub fn init_json(&self, request: RequestId) -> String {
-        // Written by hand: it is made for every answer.
-        let mut json = format!(
-            r#"{{"status":{},"headers":{{"Content-Type":"application/json","Cache-Control":"no-store","x-swarmvia-request-id":"{request}""#,
+    /// Status and headers by lines, as `respond` in `crossing.js` takes them,
+    /// with the headers that every answer carries.
+    pub fn head(&self, request: RequestId) -> String {
+        let mut head = format!(
+            "{}\nContent-Type\napplication/json\nCache-Control\nno-store\nx-swarmvia-request-id\n{request}",
             self.status
         );
         for (name, value) in &self.headers {
-            json.push(',');
-            write_text(name, &mut json);
-            json.push(':');
-            write_text(value, &mut json);
+            for line in [*name, value] {
+                head.push('\n');
+                // What a line break would begin is no header of ours.
+                head.push_str(line.lines().next().unwrap_or_default());
+            }
         }
-        json.push_str("}}");
-        json
+        head
     }
 }
 
@@ -317,12 +316,18 @@ mod tests {
 
     #[test]
     fn every_answer_carries_its_request_id_and_no_store() {
-        let init = release(true).init_json(RequestId(1));
-        let init: Value = serde_json::from_str(&init).unwrap();
-        assert_eq!(
-            init["headers"]["x-swarmvia-request-id"],
-            "00000000000000000000000000000001"
-        );
-        assert_eq!(init["headers"]["Cache-Control"], "no-store");
+        let head = release(true).head(RequestId(1));
+        let lines: Vec<&str> = head.lines().collect();
+        assert_eq!(lines.first(), Some(&"200"));
+        let id = "00000000000000000000000000000001";
+        for pair in [["x-swarmvia-request-id", id], ["Cache-Control", "no-store"]] {
+            assert!(lines.windows(2).any(|two| two == pair), "{pair:?}");
+        }
+    }
+
+    #[test]
+    fn a_line_break_in_a_value_begins_no_header() {
+        let http = release(true).with_header("Retry-After", "1\nSet-Cookie\na=b");
+        assert!(http.head(RequestId(1)).ends_with("\nRetry-After\n1"));
     }
 }

@@ -17,6 +17,8 @@ export const prefect = {
   title: "Prefect",
   about: "Prefect's server with its own SQLite, as installed: concurrency limits with leases. No queue on the server, so who waits comes back when told",
   locks: true,
+  /** With more of them its database is locked time and again. */
+  mostCallers: 1,
   missing: () =>
     onPath(program()) || existsSync(program()) ? null : "prefect is skipped: there is no prefect on the PATH, nor where the variable PREFECT says (PyPI: prefect).",
 

@@ -223,6 +223,17 @@ test("it is bounded by log.keep, and survives a reset", async () => {
   expect(entries.every((entry, i) => i === 0 || entry.at <= (entries[i - 1]?.at ?? 0))).toBe(true);
 });
 
+test("each time its object wakes, it goes on where it was", async () => {
+  const source = await createSource({ concurrency: { limit: 1 }, log: { keep: 1000 } });
+  const attempts = 150;
+  for (let wakes = 1; wakes <= 3; wakes += 1) {
+    for (let i = 0; i < attempts; i += 1) await acquire(source);
+    const { entries } = await log(source, "?limit=1000");
+    expect(entries).toHaveLength(wakes * attempts);
+    await abortAllDurableObjects();
+  }
+});
+
 test("no secret is in it", async () => {
   const source = await createSource();
   const slot = await grant(source, { idempotencyKey: "my-secret-job" });

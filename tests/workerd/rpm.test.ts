@@ -1,5 +1,6 @@
 // Requests per minute: in no window of 60 s are there more grants than rpm.limit.
 
+import { abortAllDurableObjects } from "cloudflare:test";
 import { expect, test } from "vitest";
 import { acquire, configure, createSource, expectError, free, grant, granted, isOpen, stateOf, stopClock, waiter } from "./support";
 
@@ -31,6 +32,24 @@ test("the window slides: no edge lets twice the limit through", async () => {
   }
   expect(grants.length).toBeGreaterThanOrEqual(30);
   for (const start of grants) expect(grants.filter((at) => at >= start && at < start + 60_000).length).toBeLessThanOrEqual(10);
+});
+
+test("what counts is known each time the object wakes, however much was logged beside it", async () => {
+  stopClock();
+  const source = await createSource({ concurrency: { limit: 1 }, rpm: { limit: 100 }, log: { keep: 100 } });
+  for (let wakes = 1; wakes <= 4; wakes += 1) {
+    let slot = await grant(source);
+    for (let i = 0; i < 80; i += 1) {
+      if (i % 8 === 0) {
+        await free(source, slot);
+        slot = await grant(source);
+      }
+      expectError(await acquire(source), 429, "too_many_requests", { reason: "no_free_slot" });
+    }
+    await free(source, slot);
+    await abortAllDurableObjects();
+    expect((await stateOf(source)).rpm.used).toBe(wakes * 11);
+  }
 });
 
 test("a burst does not overshoot", async () => {

@@ -110,7 +110,8 @@ impl Store {
             ..Snapshot::default()
         };
         let blocks = self.rows(
-            "SELECT row / ? AS block, MAX(ref) AS last,
+            // A number is bound as a real one: its quotient would be one too.
+            "SELECT CAST(row / ? AS INTEGER) AS block, MAX(ref) AS last,
                 MAX(CASE WHEN request_deadline IS NOT NULL THEN at END) AS last_grant,
                 MAX(at) AS at FROM attempts WHERE row < ? GROUP BY 1 ORDER BY 2",
             &row([BLOCK.into(), DOORSTEP.into()]),

@@ -20,6 +20,7 @@ mod object;
 mod operate;
 mod page;
 mod policy;
+mod sql;
 mod store;
 mod summary;
 mod turn;

@@ -34,3 +34,9 @@ export function respond(body, head) {
 export function run(sql, statement, bindings) {
   sql.exec(statement, ...JSON.parse(bindings));
 }
+
+/** Runs a query; the names of its columns and its rows, each a list, in JSON. */
+export function rows(sql, query, bindings) {
+  const cursor = sql.exec(query, ...JSON.parse(bindings));
+  return JSON.stringify([cursor.columnNames, cursor.raw().toArray()]);
+}

@@ -1,14 +1,13 @@
 //! The directory: one object that lists the sources, with the summary that each
 //! active one pushed last. It is off the path of lock calls.
 
-use js_sys::{Array, JsString};
 use wasm_bindgen::prelude::*;
 use web_sys::{Request, Response};
 
 use super::Fault;
-use super::js::{self, ObjectContext, Sql};
+use super::js::{self, ObjectContext};
 use super::object::{ABSENT, AGAIN};
-use super::store::row::{Row, moment, row};
+use super::sql::{Bindings, Row, Sql};
 use crate::governor::ids::RequestId;
 use crate::json::{Json, object};
 use crate::protocol::directory::{DirectoryCall, Summary};
@@ -33,6 +32,11 @@ const CREATE: [&str; 2] = [
 ) STRICT, WITHOUT ROWID",
 ];
 
+const REMOVE: [&str; 2] = [
+    "DELETE FROM sources WHERE name = ?",
+    "DELETE FROM tallies WHERE name = ?",
+];
+
 /// What a call comes to.
 enum Said {
     Done,
@@ -55,7 +59,7 @@ pub struct Directory {
 impl Directory {
     #[wasm_bindgen(constructor)]
     pub fn new(context: ObjectContext, _env: worker::Env) -> Self {
-        let sql = context.storage().sql();
+        let sql = Sql::of(&context.storage());
         Self { sql }
     }
 
@@ -77,7 +81,7 @@ impl Directory {
 
     fn serve(&self, call: &DirectoryCall) -> Result<Said, JsValue> {
         for table in CREATE {
-            self.rows(table, [])?;
+            self.sql.run(table, Bindings::new())?;
         }
         match call {
             DirectoryCall::Register {
@@ -85,23 +89,31 @@ impl Directory {
                 created_at,
                 updated_at,
             } => {
-                self.rows(
+                self.sql.run(
                     "INSERT INTO sources (name, created_at, updated_at) VALUES (?, ?, ?)
                      ON CONFLICT (name) DO UPDATE SET created_at = excluded.created_at,
                      updated_at = excluded.updated_at",
-                    [source.into(), moment(*created_at), moment(*updated_at)],
+                    Bindings::new()
+                        .text(source)
+                        .moment(*created_at)
+                        .moment(*updated_at),
                 )?;
                 Ok(Said::Done)
             }
             DirectoryCall::Remove { source } => {
-                self.rows("DELETE FROM sources WHERE name = ?", [source.into()])?;
-                self.rows("DELETE FROM tallies WHERE name = ?", [source.into()])?;
+                for delete in REMOVE {
+                    self.sql.run(delete, Bindings::new().text(source))?;
+                }
                 Ok(Said::Done)
             }
             DirectoryCall::Has { source } => {
                 let query = "SELECT 1 FROM sources WHERE name = ?";
-                let found = self.rows(query, [source.into()])?.length() > 0;
-                Ok(if found { Said::Done } else { Said::Absent })
+                let found = self.sql.rows(query, Bindings::new().text(source))?;
+                Ok(if found.is_empty() {
+                    Said::Absent
+                } else {
+                    Said::Done
+                })
             }
             DirectoryCall::Push { source, summary } => {
                 self.push(source, summary)?;
@@ -113,54 +125,47 @@ impl Directory {
     }
 
     fn push(&self, source: &str, summary: &Summary) -> Result<(), JsValue> {
-        self.rows(
+        self.sql.run(
             "UPDATE sources SET summary_at = ?, effective_limit = ?, in_use = ?, depth = ?
              WHERE name = ?",
-            [
-                moment(summary.at),
-                summary.limit.into(),
-                summary.in_use.into(),
-                summary.depth.into(),
-                source.into(),
-            ],
+            Bindings::new()
+                .moment(summary.at)
+                .number(summary.limit)
+                .number(summary.in_use)
+                .number(summary.depth)
+                .text(source),
         )?;
-        self.rows(
+        self.sql.run(
             "INSERT INTO tallies SELECT name, ? FROM sources WHERE name = ?
              ON CONFLICT (name) DO UPDATE SET tally = excluded.tally",
-            [summary.tally.to_text().into(), source.into()],
+            Bindings::new().text(&summary.tally.to_text()).text(source),
         )
-        .map(|_| ())
     }
 
     fn metrics(&self) -> Result<String, JsValue> {
-        let rows = self.rows(
+        let rows = self.sql.rows(
             "SELECT sources.*, tally FROM sources LEFT JOIN tallies USING (name)
              WHERE summary_at IS NOT NULL ORDER BY name",
-            [],
+            Bindings::new(),
         )?;
-        let all: Vec<Figures> = rows.iter().filter_map(|row| figures(&Row(row))).collect();
+        let all: Vec<Figures> = rows.iter().filter_map(figures).collect();
         Ok(metrics::text(&all))
     }
 
     fn list(&self, limit: u32, after: &str) -> Result<Json, JsValue> {
         // One more than is asked for tells whether there are more.
-        let rows = self.rows(
+        let rows = self.sql.rows(
             "SELECT sources.*, tally FROM sources LEFT JOIN tallies USING (name)
              WHERE name > ? ORDER BY name LIMIT ?",
-            [after.into(), limit.saturating_add(1).into()],
+            Bindings::new().text(after).number(limit.saturating_add(1)),
         )?;
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        let is_more = usize::try_from(rows.length()).unwrap_or(usize::MAX) > limit;
-        let page: Vec<Row> = rows.iter().take(limit).map(Row).collect();
+        let is_more = rows.len() > limit;
+        let page = rows.get(..limit.min(rows.len())).unwrap_or_default();
         let last = page.last().filter(|_| is_more);
         let next = last.and_then(|row| row.text("name"));
         let pools: Vec<Json> = page.iter().map(entry).collect();
         Ok(object! {"pools": pools, "next": next})
-    }
-
-    fn rows<const N: usize>(&self, query: &str, bindings: [JsValue; N]) -> Result<Array, JsValue> {
-        let bindings = row(bindings);
-        self.sql.exec(&JsString::from(query), &bindings)?.to_array()
     }
 }
 

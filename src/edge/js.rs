@@ -60,7 +60,7 @@ extern "C" {
     pub type Storage;
 
     #[wasm_bindgen(method, getter)]
-    pub fn sql(this: &Storage) -> Sql;
+    pub fn sql(this: &Storage) -> SqlStorage;
 
     /// `at`: milliseconds since the epoch. Takes effect with the commit.
     #[wasm_bindgen(method, catch, js_name = setAlarm)]
@@ -76,15 +76,7 @@ extern "C" {
         body: &mut dyn FnMut() -> Result<(), JsValue>,
     ) -> Result<JsValue, JsValue>;
 
-    pub type Sql;
-
-    #[wasm_bindgen(method, catch, variadic)]
-    pub fn exec(this: &Sql, query: &JsString, bindings: &Array) -> Result<Cursor, JsValue>;
-
-    pub type Cursor;
-
-    #[wasm_bindgen(method, catch, js_name = toArray)]
-    pub fn to_array(this: &Cursor) -> Result<Array, JsValue>;
+    pub type SqlStorage;
 
     #[wasm_bindgen(js_namespace = Date, js_name = now)]
     fn date_now() -> f64;
@@ -184,7 +176,11 @@ extern "C" {
 
     /// Runs a statement. `bindings`: a list as JSON.
     #[wasm_bindgen(catch)]
-    pub fn run(sql: &Sql, statement: &JsString, bindings: &str) -> Result<(), JsValue>;
+    pub fn run(sql: &SqlStorage, statement: &JsString, bindings: &str) -> Result<(), JsValue>;
+
+    /// Runs a query: the names of its columns and its rows, each a list, in JSON.
+    #[wasm_bindgen(catch)]
+    pub fn rows(sql: &SqlStorage, query: &str, bindings: &str) -> Result<String, JsValue>;
 }
 
 #[wasm_bindgen(module = "/src/edge/document.js")]

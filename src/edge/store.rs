@@ -8,17 +8,14 @@
 mod layout;
 mod load;
 mod logs;
-pub mod row;
+mod row;
 
-use std::cell::RefCell;
-use std::panic::RefUnwindSafe;
-
-use js_sys::{Array, JsString};
 use wasm_bindgen::JsValue;
 
 use super::Fault;
 use super::fault::{self, At};
-use super::js::{self, Sql, Storage};
+use super::js::Storage;
+use super::sql::{Bindings, Row, Sql};
 use crate::access::families::Family;
 use crate::governor::command::{Attempt, Effect};
 use crate::governor::ids::{KeyId, RequestId, Version};
@@ -28,7 +25,6 @@ use crate::json::Json;
 use crate::protocol::directory::Summary;
 use layout::{CREATE, CREATE_TOLD, LAYOUT};
 pub use logs::Page;
-use row::{Bindings, number};
 
 /// Entries of the audit log that are kept.
 const AUDIT_KEEP: u32 = 1000;
@@ -75,21 +71,12 @@ pub struct Audited {
 pub struct Store {
     storage: Storage,
     sql: Sql,
-    /// The statements that were run; there are a dozen.
-    statements: RefCell<Vec<(&'static str, JsString)>>,
 }
-
-/// The statements that are known are whole at every moment.
-impl RefUnwindSafe for Store {}
 
 impl Store {
     pub fn new(storage: Storage) -> Self {
-        let sql = storage.sql();
-        Self {
-            storage,
-            sql,
-            statements: RefCell::default(),
-        }
+        let sql = Sql::of(&storage);
+        Self { storage, sql }
     }
 
     /// Writes all or nothing.
@@ -121,7 +108,7 @@ impl Store {
 
     /// Has an alarm ring at `at`. A write like any other of this turn.
     pub fn arm(&self, at: Millis) -> Result<(), Fault> {
-        let set = self.storage.set_alarm(number(at.epoch_ms()));
+        let set = self.storage.set_alarm(in_js(at));
         set.map(|_| ())
             .map_err(|error| Fault::because("the alarm was not set", error))
     }
@@ -261,27 +248,18 @@ impl Store {
     }
 
     fn run(&self, statement: &'static str, bindings: Bindings) -> Result<(), JsValue> {
-        js::run(&self.sql, &self.known(statement), &bindings.into_json())
+        self.sql.run(statement, bindings)
     }
 
-    /// The text of a statement as the runtime has it: taken over once.
-    fn known(&self, statement: &'static str) -> JsString {
-        let mut known = self.statements.borrow_mut();
-        let found = known
-            .iter()
-            .find(|(text, _)| std::ptr::eq(*text, statement));
-        if let Some((_, known)) = found {
-            return known.clone();
-        }
-        let text = JsString::from(statement);
-        known.push((statement, text.clone()));
-        text
-    }
-
-    fn rows(&self, query: &str, bindings: &Array) -> Result<Array, Fault> {
+    fn rows(&self, query: &str, bindings: Bindings) -> Result<Vec<Row>, Fault> {
         self.sql
-            .exec(&JsString::from(query), bindings)
-            .and_then(|cursor| cursor.to_array())
+            .rows(query, bindings)
             .map_err(|error| Fault::because("a read failed", error))
     }
+}
+
+/// Exact: no moment is above 2^53.
+#[expect(clippy::cast_precision_loss, reason = "moments stay below 2^53")]
+fn in_js(at: Millis) -> f64 {
+    at.epoch_ms() as f64
 }

@@ -2,15 +2,12 @@
 
 use std::collections::VecDeque;
 
-use js_sys::Array;
-use wasm_bindgen::JsValue;
-
 use super::layout::{LAYOUT, migration};
-use super::row::{Bindings, Row, moment, row};
 use super::{Header, Store};
 use crate::access::families::Families;
 use crate::access::policy::Loopback;
 use crate::edge::Fault;
+use crate::edge::sql::{Bindings, Row};
 use crate::governor::ids::Ref;
 use crate::governor::ring::{BLOCK, Block, DOORSTEP};
 use crate::governor::rpm::WINDOW;
@@ -40,11 +37,10 @@ impl Store {
         if !self.has_table("source")? {
             return Ok(None);
         }
-        let sources = self.rows("SELECT * FROM source", &Array::new())?;
-        if sources.length() == 0 {
+        let Some(source) = self.source()? else {
             return Ok(None);
-        }
-        let source = Row(self.migrated(sources.get(0))?);
+        };
+        let source = self.migrated(source)?;
         if source.natural("layout") != Some(LAYOUT.into()) {
             return Err(Fault::because("unknown layout", source.natural("layout")));
         }
@@ -75,7 +71,12 @@ impl Store {
 
     fn has_table(&self, name: &str) -> Result<bool, Fault> {
         let query = "SELECT 1 FROM sqlite_master WHERE name = ?";
-        Ok(self.rows(query, &row([name.into()]))?.length() > 0)
+        Ok(!self.rows(query, Bindings::new().text(name))?.is_empty())
+    }
+
+    fn source(&self) -> Result<Option<Row>, Fault> {
+        let rows = self.rows("SELECT * FROM source", Bindings::new())?;
+        Ok(rows.into_iter().next())
     }
 
     /// What can't be read was not told: it only counts.
@@ -83,14 +84,13 @@ impl Store {
         if !self.has_table("told")? {
             return Ok(None);
         }
-        let rows = self.rows("SELECT * FROM told", &Array::new())?;
-        Ok(rows.iter().next().and_then(|row| Row(row).summary("at")))
+        let rows = self.rows("SELECT * FROM told", Bindings::new())?;
+        Ok(rows.first().and_then(|row| row.summary("at")))
     }
 
     /// The source's row in today's layout.
-    fn migrated(&self, source: JsValue) -> Result<JsValue, Fault> {
-        let layout = Row(source.clone()).natural("layout");
-        let Some(migration) = layout.and_then(migration) else {
+    fn migrated(&self, source: Row) -> Result<Row, Fault> {
+        let Some(migration) = source.natural("layout").and_then(migration) else {
             return Ok(source);
         };
         let mut migrate = || {
@@ -100,8 +100,7 @@ impl Store {
         self.storage
             .transaction(&mut migrate)
             .map_err(|error| Fault::because("a migration failed", error))?;
-        let sources = self.rows("SELECT * FROM source", &Array::new())?;
-        self.migrated(sources.get(0))
+        self.migrated(self.source()?.ok_or_else(malformed)?)
     }
 
     fn snapshot(&self, clock: Millis) -> Result<Snapshot, Fault> {
@@ -110,14 +109,14 @@ impl Store {
             ..Snapshot::default()
         };
         let blocks = self.rows(
-            // A number is bound as a real one: its quotient would be one too.
+            // What is bound is real, and so its quotient would be.
             "SELECT CAST(row / ? AS INTEGER) AS block, MAX(ref) AS last,
                 MAX(CASE WHEN request_deadline IS NOT NULL THEN at END) AS last_grant,
                 MAX(at) AS at FROM attempts WHERE row < ? GROUP BY 1 ORDER BY 2",
-            &row([BLOCK.into(), DOORSTEP.into()]),
+            Bindings::new().number(BLOCK).number(DOORSTEP),
         )?;
         let mut used = VecDeque::new();
-        for block in blocks.iter().map(Row) {
+        for block in blocks {
             let index = block.small("block").ok_or_else(malformed)?;
             used.push_back(Block {
                 index,
@@ -140,11 +139,10 @@ impl Store {
     fn after_last(&self, first: u32, end: u32) -> Result<(u32, Option<Ref>), Fault> {
         let rows = self.rows(
             "SELECT row, MAX(ref) AS last FROM attempts WHERE row >= ? AND row < ?",
-            &row([first.into(), end.into()]),
+            Bindings::new().number(first).number(end),
         )?;
-        let found = rows.iter().map(Row).next();
-        let last = found.as_ref().and_then(|row| row.natural("last")).map(Ref);
-        let row = found.and_then(|row| row.small("row"));
+        let last = rows.first().and_then(|row| row.natural("last")).map(Ref);
+        let row = rows.first().and_then(|row| row.small("row"));
         Ok((row.map_or(0, |row| row.saturating_add(1)), last))
     }
 
@@ -154,9 +152,9 @@ impl Store {
     fn held(&self, now: Millis, counted: Millis) -> Result<(Vec<Slot>, u64), Fault> {
         let rows = self.rows(
             "SELECT * FROM attempts WHERE secret IS NOT NULL AND lease_deadline > ?",
-            &row([moment(now.min(counted))]),
+            Bindings::new().moment(now.min(counted)),
         )?;
-        let slots: Option<Vec<Slot>> = rows.iter().map(|row| Row(row).slot()).collect();
+        let slots: Option<Vec<Slot>> = rows.iter().map(Row::slot).collect();
         let (held, ended): (Vec<Slot>, Vec<Slot>) = slots
             .ok_or_else(malformed)?
             .into_iter()
@@ -169,10 +167,10 @@ impl Store {
         let rows = self.rows(
             "SELECT at, COUNT(*) AS grants FROM attempts
              WHERE request_deadline IS NOT NULL AND at > ? GROUP BY at ORDER BY at",
-            &row([moment(now.minus(WINDOW))]),
+            Bindings::new().moment(now.minus(WINDOW)),
         )?;
-        let marks = rows.iter().map(Row);
-        let marks: Option<Vec<_>> = marks
+        let marks: Option<Vec<_>> = rows
+            .iter()
             .map(|row| Some((row.moment("at")?, row.small("grants")?)))
             .collect();
         marks.ok_or_else(malformed)
@@ -180,11 +178,7 @@ impl Store {
 
     fn families(&self) -> Result<Families, Fault> {
         let mut families = Families::default();
-        for row in self
-            .rows("SELECT * FROM families", &Array::new())?
-            .iter()
-            .map(Row)
-        {
+        for row in self.rows("SELECT * FROM families", Bindings::new())? {
             let (key, family) = row.family().ok_or_else(malformed)?;
             families.insert(key, family);
         }

@@ -1,10 +1,8 @@
 //! The access log and the audit log, page by page, newest first.
 
-use wasm_bindgen::JsValue;
-
 use super::Store;
-use super::row::{Row, number, optional};
 use crate::edge::Fault;
+use crate::edge::sql::{Bindings, Row};
 use crate::governor::time::MAX_SAFE;
 use crate::json::{Json, object};
 use crate::wire::paging::{Cursor, Sought};
@@ -23,12 +21,10 @@ impl Store {
     /// # Errors
     /// If storage can't be read.
     pub fn log(&self, limit: u32, before: Option<Cursor>, sought: Sought) -> Result<Page, Fault> {
-        let text = |text: Option<String>| optional(text, JsValue::from);
-        let sought = [
-            text(sought.outcome.map(|outcome| outcome.to_string())),
-            text(sought.key.map(|key| key.to_string())),
-            text(sought.request.map(|request| request.to_string())),
-        ];
+        let sought = Bindings::new()
+            .optional(sought.outcome, Bindings::id)
+            .optional(sought.key, Bindings::id)
+            .optional(sought.request, Bindings::id);
         self.page(SELECT_LOG, sought, limit, before, |row| {
             object! {
                 "at": row.natural("at"),
@@ -49,24 +45,30 @@ impl Store {
     /// # Errors
     /// If storage can't be read.
     pub fn audit_log(&self, limit: u32, before: Option<Cursor>) -> Result<Page, Fault> {
-        self.page("SELECT * FROM audit", [], limit, before, |row| {
-            let detail = row.text("detail").unwrap_or_default();
-            object! {
-                "at": row.natural("at"),
-                "requestId": row.text("request"),
-                "action": row.text("action"),
-                "detail": Json::read(&detail),
-                "ip": row.text("ip"),
-            }
-        })
+        self.page(
+            "SELECT * FROM audit",
+            Bindings::new(),
+            limit,
+            before,
+            |row| {
+                let detail = row.text("detail").unwrap_or_default();
+                object! {
+                    "at": row.natural("at"),
+                    "requestId": row.text("request"),
+                    "action": row.text("action"),
+                    "detail": Json::read(&detail),
+                    "ip": row.text("ip"),
+                }
+            },
+        )
     }
 
     /// One more than is asked for is read, to tell whether there are more.
     /// `bindings` are those of `select`.
-    fn page<const N: usize>(
+    fn page(
         &self,
         select: &str,
-        bindings: [JsValue; N],
+        bindings: Bindings,
         limit: u32,
         before: Option<Cursor>,
         entry: impl Fn(&Row) -> Json,
@@ -75,20 +77,18 @@ impl Store {
             at: MAX_SAFE,
             ordinal: 0,
         });
-        let place = [
-            number(before.at).into(),
-            number(before.ordinal).into(),
-            limit.saturating_add(1).into(),
-        ];
+        let bindings = bindings
+            .number(before.at)
+            .number(before.ordinal)
+            .number(limit.saturating_add(1));
         let rows = self.rows(
             &format!(
                 "SELECT * FROM ({select}) WHERE (at, ordinal) < (?, ?)
                  ORDER BY at DESC, ordinal DESC LIMIT ?"
             ),
-            &bindings.into_iter().chain(place).collect(),
+            bindings,
         )?;
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        let rows: Vec<Row> = rows.iter().map(Row).collect();
         let page = rows.get(..limit.min(rows.len())).unwrap_or_default();
         let last = page.last().filter(|_| rows.len() > limit);
         Ok(Page {

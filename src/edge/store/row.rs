@@ -1,113 +1,15 @@
-//! Values on their way into rows and out of them. Nothing here writes.
-
-use std::fmt::{Display, Write as _};
-
-use js_sys::Array;
-use wasm_bindgen::JsValue;
+//! What rows mean: the source, its slots, its families of keys, what it counted.
 
 use super::Header;
 use crate::access::families::Family;
-use crate::edge::js;
-use crate::fields::whole;
+use crate::edge::sql::Row;
 use crate::governor::ids::{KeyId, Ref, SlotSecret};
 use crate::governor::slots::Slot;
 use crate::governor::tally::Tally;
-use crate::governor::time::{Millis, Span};
-use crate::json::write_text;
+use crate::governor::time::Span;
 use crate::protocol::directory::Summary;
 
-pub fn optional<T>(value: Option<T>, write: impl FnOnce(T) -> JsValue) -> JsValue {
-    value.map_or(JsValue::NULL, write)
-}
-
-pub fn row<const N: usize>(values: [JsValue; N]) -> Array {
-    values.into_iter().collect()
-}
-
-/// Exact: nothing here is above 2^53.
-#[expect(clippy::cast_precision_loss, reason = "values stay below 2^53")]
-pub fn number(value: u64) -> f64 {
-    value as f64
-}
-
-pub fn moment(at: Millis) -> JsValue {
-    number(at.epoch_ms()).into()
-}
-
-/// The values of a statement as a list in JSON: one text is taken over by the
-/// runtime, where each value by itself would cost as much.
-pub struct Bindings(String);
-
-impl Bindings {
-    pub fn new() -> Self {
-        let mut text = String::with_capacity(320);
-        text.push('[');
-        Self(text)
-    }
-
-    pub fn number(mut self, value: impl Into<u64>) -> Self {
-        self.0.push_str(&value.into().to_string());
-        self.next()
-    }
-
-    pub fn moment(self, at: Millis) -> Self {
-        self.number(at.epoch_ms())
-    }
-
-    pub fn text(mut self, value: &str) -> Self {
-        write_text(value, &mut self.0);
-        self.next()
-    }
-
-    /// An id, as the text that it is shown as: nothing in it needs an escape.
-    pub fn id(mut self, id: impl Display) -> Self {
-        // Writing to a String can't fail.
-        let _ = write!(self.0, "\"{id}\"");
-        self.next()
-    }
-
-    pub fn optional<T>(mut self, value: Option<T>, put: impl FnOnce(Self, T) -> Self) -> Self {
-        let Some(value) = value else {
-            self.0.push_str("null");
-            return self.next();
-        };
-        put(self, value)
-    }
-
-    fn next(mut self) -> Self {
-        self.0.push(',');
-        self
-    }
-
-    pub fn into_json(mut self) -> String {
-        if self.0.ends_with(',') {
-            self.0.pop();
-        }
-        self.0.push(']');
-        self.0
-    }
-}
-
-/// One row as it was read.
-pub struct Row(pub JsValue);
-
 impl Row {
-    pub fn natural(&self, name: &str) -> Option<u64> {
-        js::property(&self.0, name).as_f64().map(whole)
-    }
-
-    pub fn small(&self, name: &str) -> Option<u32> {
-        u32::try_from(self.natural(name)?).ok()
-    }
-
-    pub fn moment(&self, name: &str) -> Option<Millis> {
-        self.natural(name).map(Millis::from_epoch)
-    }
-
-    pub fn text(&self, name: &str) -> Option<String> {
-        js::property(&self.0, name).as_string()
-    }
-
     pub fn header(&self) -> Option<Header> {
         Some(Header {
             name: self.text("name")?,

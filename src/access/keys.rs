@@ -103,8 +103,9 @@ impl SigningKeys {
     }
 }
 
-/// Keys that were found to be signed: they are not checked again. Signing keys change with the deployment only, and so with the memory that
-/// this is in. Only digests are kept.
+/// Keys that were found to be signed: they are not checked again. Signing keys
+/// change with the deployment only, and so with the memory that this is in. Only
+/// digests are kept.
 #[derive(Default)]
 pub struct KnownKeys(Table<KnownKey>);
 

@@ -7,7 +7,7 @@ use web_sys::{Request, Response};
 use super::Fault;
 use super::js::{self, ObjectContext};
 use super::object::{ABSENT, AGAIN};
-use super::sql::{Bindings, Row, Sql};
+use super::sql::{self, Bindings, Row, Sql};
 use crate::governor::ids::RequestId;
 use crate::json::{Json, object};
 use crate::protocol::directory::{DirectoryCall, Summary};
@@ -153,16 +153,12 @@ impl Directory {
     }
 
     fn list(&self, limit: u32, after: &str) -> Result<Json, JsValue> {
-        // One more than is asked for tells whether there are more.
         let rows = self.sql.rows(
             "SELECT sources.*, tally FROM sources LEFT JOIN tallies USING (name)
              WHERE name > ? ORDER BY name LIMIT ?",
             Bindings::new().text(after).number(limit.saturating_add(1)),
         )?;
-        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        let is_more = rows.len() > limit;
-        let page = rows.get(..limit.min(rows.len())).unwrap_or_default();
-        let last = page.last().filter(|_| is_more);
+        let (page, last) = sql::page(&rows, limit);
         let next = last.and_then(|row| row.text("name"));
         let pools: Vec<Json> = page.iter().map(entry).collect();
         Ok(object! {"pools": pools, "next": next})

@@ -128,6 +128,14 @@ impl Bindings {
     }
 }
 
+/// A page of at most `limit` rows, and its last one if there are more: one more
+/// than the page takes was asked for, to tell.
+pub fn page(rows: &[Row], limit: u32) -> (&[Row], Option<&Row>) {
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let page = rows.get(..limit).unwrap_or(rows);
+    (page, page.last().filter(|_| rows.len() > limit))
+}
+
 /// One row as it was read. A column that isn't there is as one that is null.
 pub struct Row {
     names: Rc<[Box<str>]>,

@@ -106,16 +106,18 @@ async function carriedOver(server, fault) {
   assert.equal((await server.state(source)).inUse, 0);
 }
 
-on(UNWIND, "a panic as a waiter is answered: it gets the slot that it was granted", async (server, fault) => {
+on(UNWIND, "a panic as a waiter is answered: it gets the slot that it was granted", (server, fault) => panicsAtAnswer(server, fault, 20_000));
+
+async function panicsAtAnswer(server, fault, waitMs) {
   const source = await server.createSource("one", { concurrency: { limit: 1 } });
   const slot = await server.grant(source);
-  const waiting = server.acquire(source, { waitMs: 20_000 });
+  const waiting = server.acquire(source, { waitMs });
   await server.untilDepth(source, 1);
   await fault("wait");
   await server.release(source, slot);
   assert.equal((await waiting).status, 200);
   assert.equal((await server.state(source)).inUse, 1);
-});
+}
 
 on(UNWIND, "an alarm that panics loses no slot", async (server, fault) => {
   const source = await server.createSource("one", { lease: { termMs: 500 } });
@@ -172,16 +174,7 @@ on(ABORT, "a panic elsewhere strands nobody: who waits at another source is answ
   assert.ok(opened.ms < 5000, `${opened.ms} ms`);
 });
 
-on(ABORT, "a panic as a waiter is answered: it is carried over, and has the slot that it was granted", async (server, fault) => {
-  const source = await server.createSource("one", { concurrency: { limit: 1 } });
-  const slot = await server.grant(source);
-  const waiting = server.acquire(source, { waitMs: 5000 });
-  await server.untilDepth(source, 1);
-  await fault("wait");
-  await server.release(source, slot);
-  assert.equal((await waiting).status, 200);
-  assert.equal((await server.state(source)).inUse, 1);
-});
+on(ABORT, "a panic as a waiter is answered: it is carried over, and has the slot that it was granted", (server, fault) => panicsAtAnswer(server, fault, 5000));
 
 on(ABORT, "a control call that panics is 503, soon, and the next call is well", async (server, fault) => {
   await server.createSource("one");

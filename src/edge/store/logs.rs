@@ -2,7 +2,7 @@
 
 use super::Store;
 use crate::edge::Fault;
-use crate::edge::sql::{Bindings, Row};
+use crate::edge::sql::{self, Bindings, Row};
 use crate::governor::time::MAX_SAFE;
 use crate::json::{Json, object};
 use crate::wire::paging::{Cursor, Sought};
@@ -63,7 +63,6 @@ impl Store {
         )
     }
 
-    /// One more than is asked for is read, to tell whether there are more.
     /// `bindings` are those of `select`.
     fn page(
         &self,
@@ -88,9 +87,7 @@ impl Store {
             ),
             bindings,
         )?;
-        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        let page = rows.get(..limit.min(rows.len())).unwrap_or_default();
-        let last = page.last().filter(|_| rows.len() > limit);
+        let (page, last) = sql::page(&rows, limit);
         Ok(Page {
             next: last.and_then(|row| {
                 Some(Cursor {

@@ -73,15 +73,8 @@ impl Governor {
             repeats: false,
         };
         let waits = deadline > now;
-        let queued = acquire.waited;
-        if let Some(slot) = self.slots.of_attempt(acquire.attempt) {
-            // A retry inside the service has its log entry; a caller's repeat
-            // is an attempt of its own.
-            if slot.request != caller.request {
-                let got = Got::Replay(slot.reference);
-                self.record(now, &caller, Outcome::Granted, queued, got, effects);
-            }
-            return self.reply_granted(acquire.attempt, caller.request, queued);
+        if let Some(reply) = self.again(now, acquire.attempt, &caller, effects) {
+            return reply;
         }
         if self.queue.of_attempt(acquire.attempt).is_some() {
             if waits && self.queue.join(acquire.attempt, caller.clone()) {
@@ -91,7 +84,7 @@ impl Governor {
         }
         let overtakes = !self.queue.is_empty();
         if !overtakes && self.has_free_slot() && self.closed(now).is_none() {
-            let request = caller.request;
+            let (request, queued) = (caller.request, acquire.waited);
             self.grant(now, acquire.attempt, &caller, queued, effects);
             return self.reply_granted(acquire.attempt, request, queued);
         }
@@ -103,6 +96,27 @@ impl Governor {
         }
         self.queue.push(acquire.attempt, caller);
         Reply::Queued
+    }
+
+    /// The slot that the attempt holds already, given again.
+    fn again(
+        &mut self,
+        now: Millis,
+        attempt: AttemptId,
+        caller: &Caller,
+        effects: &mut Vec<Effect>,
+    ) -> Option<Reply> {
+        let slot = self.slots.of_attempt(attempt)?;
+        // Its wait ended with the grant, however long the answer took: a holder
+        // counts its term from there.
+        let queued = slot.granted_at.since(caller.arrived);
+        // A retry inside the service has its log entry; a caller's repeat is an
+        // attempt of its own.
+        if slot.request != caller.request {
+            let got = Got::Replay(slot.reference);
+            self.record(now, caller, Outcome::Granted, queued, got, effects);
+        }
+        Some(self.reply_granted(attempt, caller.request, queued))
     }
 
     /// Why there is no slot at `at`: the gate that opens last, else that none is

@@ -6,7 +6,7 @@ use swarmvia_locks::governor::ids::{AttemptId, Ref, RequestId};
 use swarmvia_locks::governor::queue::MAX_CALLERS_OF_A_PLACE;
 use swarmvia_locks::governor::time::Span;
 
-use crate::support::{Shell, call, limit, ms};
+use crate::support::{START, Shell, call, limit, ms, slot_of};
 
 const JOB: u128 = 100;
 
@@ -166,4 +166,29 @@ fn one_more_than_may_share_a_place_is_told_that_the_queue_is_full() {
     let effects = shell.step(Command::Tick).effects;
     let answers = |effect: &Effect| matches!(effect, Effect::Answer { .. });
     assert!(!effects.iter().any(answers), "the place stays as it is");
+}
+
+/// A holder counts its term from when it came, plus how long it waited: a wait
+/// that goes on past the grant would make it hold on for too long.
+#[test]
+fn a_wait_ends_with_the_grant_however_late_its_answer_comes() {
+    let mut shell = Shell::new(limit(1));
+    shell.pass(ms(10_000));
+    let held = shell.take(of_job(1, ms(5_000)));
+    let mut queued_at = |now: Span, request: u128, waited: Span| {
+        shell.clock = START.plus(now);
+        let acquire = of_job(request, ms(4_000));
+        match shell.acquire(Acquire { waited, ..acquire }) {
+            Reply::Acquire(answer) => {
+                assert_eq!(slot_of(&answer.verdict).unwrap().row, held.slot.row);
+                answer.queued
+            }
+            other => panic!("{other:?}"),
+        }
+    };
+    // The call itself, and one that joined it, both carried over; a newcomer.
+    assert_eq!(queued_at(ms(10_700), 1, ms(1_700)), ms(1_000));
+    assert_eq!(queued_at(ms(10_900), 2, ms(1_000)), ms(100));
+    assert_eq!(queued_at(ms(11_000), 3, ms(400)), Span::ZERO);
+    assert_eq!(queued_at(ms(11_000), 4, Span::ZERO), Span::ZERO);
 }

@@ -151,7 +151,12 @@ impl Observer {
             | (Verdict::Refused(refusal), Due::Refuse(reason)) => assert_eq!(refusal, reason),
             (verdict, due) => panic!("{due:?} was due, not {verdict:?}"),
         }
-        assert_eq!(answer.queued, self.now.since(waiter.arrived));
+        let until = match &answer.verdict {
+            // It waited until the attempt had its slot.
+            Verdict::Granted(grant) => self.rows[&grant.slot.row].granted_at.unwrap(),
+            _ => self.now,
+        };
+        assert_eq!(answer.queued, until.since(waiter.arrived));
         match self.recorded.take() {
             Some(record) => {
                 assert_eq!(record.request, waiter.request);

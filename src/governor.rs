@@ -222,17 +222,19 @@ impl Governor {
         while self.slots.expire(now).is_some() {
             self.tally.expired = self.tally.expired.saturating_add(1);
         }
-        self.rpm.forget(now);
         // Whoever is past its deadline can't be granted any more; whoever is
         // just at it is granted if it can be.
         self.time_out(now.minus(Span::from_ms(1)), effects);
+        self.rpm.forget(now);
         self.hand_over(now, effects);
         self.time_out(now, effects);
     }
 
     fn time_out(&mut self, by: Millis, effects: &mut Vec<Effect>) {
         while let Some(caller) = self.queue.expire(by) {
-            self.turn_away(self.seen, &caller, Verdict::TimedOut, effects);
+            // What kept it waiting to the end, though it may be over since.
+            let verdict = Verdict::TimedOut(self.refusal(caller.deadline));
+            self.turn_away(self.seen, &caller, verdict, effects);
         }
     }
 

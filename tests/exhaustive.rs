@@ -104,7 +104,7 @@ impl Real {
             Verdict::Granted(grant) => grant,
             Verdict::Refused(Refusal::QueueFull { .. }) => return Said::QueueFull,
             Verdict::Refused(Refusal::NoFreeSlot { .. }) => return Said::NoFreeSlot,
-            Verdict::TimedOut => return Said::TimedOut,
+            Verdict::TimedOut(Refusal::NoFreeSlot { .. }) => return Said::TimedOut,
             other => panic!("{other:?}"),
         };
         let until = since_start(grant.lease_deadline);

@@ -91,7 +91,7 @@ impl Governed {
             Verdict::Refused(Refusal::Cooldown { opens_at } | Refusal::Rpm { opens_at }) => {
                 Answer::Later(Some(opens_at.since(now).ms()))
             }
-            Verdict::Refused(_) | Verdict::TimedOut | Verdict::Dismissed => Answer::Later(None),
+            Verdict::Refused(_) | Verdict::TimedOut(_) | Verdict::Dismissed => Answer::Later(None),
         };
         answers.push((caller, told));
     }

@@ -10,6 +10,8 @@ mod load;
 mod logs;
 mod row;
 
+use std::fmt::Display;
+
 use wasm_bindgen::JsValue;
 
 use super::Fault;
@@ -194,6 +196,12 @@ impl Store {
 
     fn record(&self, attempt: &Attempt) -> Result<(), JsValue> {
         let slot = attempt.slot.as_ref();
+        // In the row of a repeat stands which slot it got.
+        let named: Option<&dyn Display> = match (slot, &attempt.replays) {
+            (Some(slot), _) => Some(&slot.attempt),
+            (None, Some(replayed)) => Some(replayed),
+            (None, None) => None,
+        };
         self.run(
             "INSERT OR REPLACE INTO attempts
              VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -211,7 +219,7 @@ impl Store {
                 .optional(slot, |row, slot| {
                     row.id(format_args!("{:032x}", slot.secret.0))
                 })
-                .optional(slot, |row, slot| row.id(slot.attempt))
+                .optional(named, Bindings::id)
                 .optional(slot, |row, slot| row.moment(slot.lease_deadline))
                 .optional(slot, |row, slot| row.moment(slot.request_deadline)),
         )

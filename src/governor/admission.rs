@@ -5,8 +5,9 @@
 
 use super::Governor;
 use super::command::{Acquire, Answer, Effect, Grant, Outcome, Refusal, Reply, SlotRow, Verdict};
-use super::ids::{AttemptId, RequestId};
+use super::ids::{AttemptId, Ref, RequestId};
 use super::queue::Caller;
+use super::record::Got;
 use super::slots::Slot;
 use super::time::{Millis, Span};
 
@@ -23,13 +24,14 @@ impl Governor {
             };
             let queued = now.since(first.arrived);
             let request = first.request;
-            self.grant(now, place.attempt, &first, queued, effects);
+            let slot = self.grant(now, place.attempt, &first, queued, effects);
             let answer = self.granted(place.attempt, request, queued);
             effects.extend(answer.map(|answer| Effect::Answer { request, answer }));
             for caller in callers {
                 let queued = now.since(caller.arrived);
                 let request = caller.request;
-                self.record(now, &caller, Outcome::Granted, queued, None, effects);
+                let got = Got::Replay(slot);
+                self.record(now, &caller, Outcome::Granted, queued, got, effects);
                 let answer = self.granted(place.attempt, request, queued);
                 effects.extend(answer.map(|answer| Effect::Answer { request, answer }));
             }
@@ -40,17 +42,15 @@ impl Governor {
         self.slots.in_use() < self.limit()
     }
 
-    /// Which gate is closed, and when both are open again.
+    /// Of the gates that are closed the one that opens last, and when: then all
+    /// are open. Where both open at once, it is the cool-down.
     pub(super) fn closed(&self, now: Millis) -> Option<(Outcome, Millis)> {
         let cooldown = self.cooldown.opens_at(now);
         let rpm = self.rpm_gate_opens_at(now);
-        match (cooldown, rpm) {
-            (Some(cooldown), rpm) => Some((
-                Outcome::Cooldown,
-                rpm.map_or(cooldown, |rpm| rpm.max(cooldown)),
-            )),
-            (None, Some(rpm)) => Some((Outcome::Rpm, rpm)),
-            (None, None) => None,
+        if cooldown >= rpm {
+            cooldown.map(|opens_at| (Outcome::Cooldown, opens_at))
+        } else {
+            rpm.map(|opens_at| (Outcome::Rpm, opens_at))
         }
     }
 
@@ -70,16 +70,11 @@ impl Governor {
             arrived,
             deadline,
             secret: acquire.secret,
+            repeats: false,
         };
         let waits = deadline > now;
-        let queued = acquire.waited;
-        if let Some(answer) = self.granted(acquire.attempt, caller.request, queued) {
-            // A retry inside the service has its log entry; a caller's repeat
-            // is an attempt of its own.
-            if matches!(&answer.verdict, Verdict::Granted(grant) if grant.replayed) {
-                self.record(now, &caller, Outcome::Granted, queued, None, effects);
-            }
-            return Reply::Acquire(answer);
+        if let Some(reply) = self.again(now, acquire.attempt, &caller, effects) {
+            return reply;
         }
         if self.queue.of_attempt(acquire.attempt).is_some() {
             if waits && self.queue.join(acquire.attempt, caller.clone()) {
@@ -89,12 +84,9 @@ impl Governor {
         }
         let overtakes = !self.queue.is_empty();
         if !overtakes && self.has_free_slot() && self.closed(now).is_none() {
-            let request = caller.request;
+            let (request, queued) = (caller.request, acquire.waited);
             self.grant(now, acquire.attempt, &caller, queued, effects);
-            return match self.granted(acquire.attempt, request, queued) {
-                Some(answer) => Reply::Acquire(answer),
-                None => Reply::Done,
-            };
+            return self.reply_granted(acquire.attempt, request, queued);
         }
         // Whoever is carried over had a place already.
         let has_room =
@@ -106,13 +98,32 @@ impl Governor {
         Reply::Queued
     }
 
-    /// Why an acquire is refused now, the first reason that applies.
-    pub(super) fn refusal(&self, now: Millis, waits: bool) -> Refusal {
-        let earliest_end = self.slots.earliest_end();
-        if waits {
-            return Refusal::QueueFull { earliest_end };
+    /// The slot that the attempt holds already, given again.
+    fn again(
+        &mut self,
+        now: Millis,
+        attempt: AttemptId,
+        caller: &Caller,
+        effects: &mut Vec<Effect>,
+    ) -> Option<Reply> {
+        let slot = self.slots.of_attempt(attempt)?;
+        // Its wait ended with the grant, however long the answer took: a holder
+        // counts its term from there.
+        let queued = slot.granted_at.since(caller.arrived);
+        // A retry inside the service has its log entry; a caller's repeat is an
+        // attempt of its own.
+        if slot.request != caller.request {
+            let got = Got::Replay(slot.reference);
+            self.record(now, caller, Outcome::Granted, queued, got, effects);
         }
-        match self.closed(now) {
+        Some(self.reply_granted(attempt, caller.request, queued))
+    }
+
+    /// Why there is no slot at `at`: the gate that opens last, else that none is
+    /// free, or that those who are free are due to others.
+    pub(super) fn refusal(&self, at: Millis) -> Refusal {
+        let earliest_end = self.slots.earliest_end();
+        match self.closed(at) {
             Some((Outcome::Cooldown, opens_at)) => Refusal::Cooldown { opens_at },
             Some((_, opens_at)) => Refusal::Rpm { opens_at },
             None => Refusal::NoFreeSlot { earliest_end },
@@ -127,18 +138,24 @@ impl Governor {
         effects: &mut Vec<Effect>,
     ) -> Reply {
         let queued = now.since(caller.arrived);
-        let (outcome, verdict) = if !waits && !queued.is_zero() {
-            // Carried over, and its time ran out on the way.
-            (Outcome::QueueTimeout, Verdict::TimedOut)
-        } else {
-            let refusal = self.refusal(now, waits);
+        let (outcome, verdict) = if waits {
+            let earliest_end = self.slots.earliest_end();
+            let refusal = Refusal::QueueFull { earliest_end };
             (refusal.into(), Verdict::Refused(refusal))
+        } else {
+            let refusal = self.refusal(now);
+            if queued.is_zero() {
+                (refusal.into(), Verdict::Refused(refusal))
+            } else {
+                // Carried over, and its time ran out on the way.
+                (Outcome::QueueTimeout, Verdict::TimedOut(refusal))
+            }
         };
-        self.record(now, caller, outcome, queued, None, effects);
+        self.record(now, caller, outcome, queued, Got::Nothing, effects);
         Reply::Acquire(self.answer(verdict, queued))
     }
 
-    /// Takes a slot for the attempt and writes its row.
+    /// Takes a slot for the attempt and writes its row. The slot's name.
     pub(super) fn grant(
         &mut self,
         now: Millis,
@@ -146,7 +163,7 @@ impl Governor {
         caller: &Caller,
         queued: Span,
         effects: &mut Vec<Effect>,
-    ) {
+    ) -> Ref {
         let lease = &self.settings.lease;
         let request_deadline = now.plus(lease.request_timeout);
         let lease_deadline = now.plus(lease.term).min(request_deadline);
@@ -161,7 +178,7 @@ impl Governor {
             caller,
             Outcome::Granted,
             queued,
-            Some(slot_row),
+            Got::Slot(slot_row),
             effects,
         );
         self.rpm.mark(now, 1);
@@ -172,12 +189,19 @@ impl Governor {
             secret: caller.secret,
             attempt,
             request: caller.request,
+            repeats: caller.repeats,
             key: caller.key,
             granted_at: now,
             in_use: self.slots.in_use().saturating_add(1),
             lease_deadline,
             request_deadline,
         });
+        self.last
+    }
+
+    fn reply_granted(&self, attempt: AttemptId, request: RequestId, queued: Span) -> Reply {
+        self.granted(attempt, request, queued)
+            .map_or(Reply::Done, Reply::Acquire)
     }
 
     /// The answer to `request` if its attempt holds a slot.
@@ -195,7 +219,7 @@ impl Governor {
             request_deadline: slot.request_deadline,
             term: lease.term,
             renew_interval: lease.renew_interval,
-            replayed: slot.request != request,
+            replayed: slot.repeats || slot.request != request,
         };
         Some(self.answer(Verdict::Granted(grant), queued))
     }

@@ -106,8 +106,9 @@ pub enum Verdict {
     Granted(Grant),
     /// Not now. The reason says when, where that is known.
     Refused(Refusal),
-    /// Waited as long as allowed.
-    TimedOut,
+    /// Waited as long as allowed. Why there was no slot at the end of that time;
+    /// never a full queue.
+    TimedOut(Refusal),
     /// The key was revoked, or the source deleted, while it waited.
     Dismissed,
 }
@@ -119,7 +120,8 @@ pub struct Grant {
     pub request_deadline: Millis,
     pub term: Span,
     pub renew_interval: Span,
-    /// A repeat of an attempt that holds its slot already.
+    /// The caller repeats an attempt: it holds its slot already, or was queued
+    /// before this call joined it.
     pub replayed: bool,
 }
 
@@ -190,6 +192,15 @@ pub struct Attempt {
     pub queued: Span,
     /// Present where the attempt took a slot.
     pub slot: Option<SlotRow>,
+    /// The slot that a repeat was answered with, which another one took.
+    pub replays: Option<Ref>,
+}
+
+impl Attempt {
+    /// The slot that the caller was told of.
+    pub fn slot_reference(&self) -> Option<Ref> {
+        self.slot.as_ref().map(|_| self.reference).or(self.replays)
+    }
 }
 
 /// The part of a row that makes it a slot.

@@ -82,6 +82,7 @@ impl Governor {
             secret: SlotSecret(0),
             attempt: AttemptId(0),
             request: RequestId(0),
+            repeats: false,
             key: KeyId(0),
             granted_at: now,
             in_use: self.slots.in_use().max(1),

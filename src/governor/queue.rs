@@ -25,6 +25,8 @@ pub struct Caller {
     pub deadline: Millis,
     /// The secret of the slot, should this caller be the one who gets it.
     pub secret: SlotSecret,
+    /// Its attempt had come before, by another call.
+    pub repeats: bool,
 }
 
 /// One place in the queue.
@@ -34,6 +36,8 @@ pub struct Place {
     /// Never empty while the place stands in the queue.
     pub callers: Vec<Caller>,
     arrived: Millis,
+    /// When the first of all its callers arrived, gone or not.
+    first: Millis,
     /// Counts the places that were ever taken.
     ticket: u64,
 }
@@ -47,6 +51,22 @@ impl Place {
     /// The key of its callers with this deadline.
     fn deadline_key(&self, deadline: Millis) -> u128 {
         deadline.then(self.ticket)
+    }
+
+    /// Takes in a caller that comes with another call. Whoever arrived first made
+    /// the attempt, in whatever order a reset has them come again; all others
+    /// repeat it, also where they alone are left.
+    fn take_in(&mut self, mut caller: Caller) {
+        if caller.arrived < self.first {
+            self.first = caller.arrived;
+            self.callers
+                .iter_mut()
+                .for_each(|other| other.repeats = true);
+            self.callers.insert(0, caller);
+        } else {
+            caller.repeats = true;
+            self.callers.push(caller);
+        }
     }
 
     fn waits_until(&self, deadline: Millis) -> bool {
@@ -92,6 +112,7 @@ impl Queue {
         let place = Place {
             attempt,
             arrived: caller.arrived,
+            first: caller.arrived,
             ticket: self.tickets,
             callers: vec![caller],
         };
@@ -102,8 +123,9 @@ impl Queue {
     }
 
     /// Adds a caller to the place of its attempt. The same request come again
-    /// takes its own place over. False if there is no place or no room in it.
-    pub fn join(&mut self, attempt: AttemptId, caller: Caller) -> bool {
+    /// takes its own place over, and is what it was. False if there is no place or
+    /// no room in it.
+    pub fn join(&mut self, attempt: AttemptId, mut caller: Caller) -> bool {
         let Some(at) = self.attempts.get(attempt.0) else {
             return false;
         };
@@ -117,12 +139,13 @@ impl Queue {
             .find(|c| c.request == caller.request);
         if let Some(former) = same {
             let given_up = former.deadline;
+            caller.repeats = former.repeats;
             *former = caller;
             if !place.waits_until(given_up) {
                 self.deadlines.remove(place.deadline_key(given_up));
             }
         } else if place.callers.len() < MAX_CALLERS_OF_A_PLACE {
-            place.callers.push(caller);
+            place.take_in(caller);
         } else {
             return false;
         }

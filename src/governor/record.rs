@@ -6,6 +6,14 @@ use super::ids::Ref;
 use super::queue::Caller;
 use super::time::{Millis, Span};
 
+/// What an attempt got.
+pub(super) enum Got {
+    Nothing,
+    Slot(SlotRow),
+    /// The slot that its attempt holds already.
+    Replay(Ref),
+}
+
 impl Governor {
     /// Answers a caller that was taken out of the queue without a slot.
     pub(super) fn turn_away(
@@ -34,7 +42,7 @@ impl Governor {
         effects: &mut Vec<Effect>,
     ) {
         let queued = now.since(caller.arrived);
-        self.record(now, caller, outcome, queued, None, effects);
+        self.record(now, caller, outcome, queued, Got::Nothing, effects);
     }
 
     pub(super) fn turned_away(&mut self, now: Millis, one: TurnedAway, effects: &mut Vec<Effect>) {
@@ -58,6 +66,7 @@ impl Governor {
             outcome: one.outcome,
             queued: Span::ZERO,
             slot: None,
+            replays: None,
         }));
     }
 
@@ -68,11 +77,16 @@ impl Governor {
         caller: &Caller,
         outcome: Outcome,
         queued: Span,
-        slot: Option<SlotRow>,
+        got: Got,
         effects: &mut Vec<Effect>,
     ) -> u32 {
         self.last = Ref(self.last.0.saturating_add(1));
         self.tally.attempt(outcome, queued);
+        let (slot, replays) = match got {
+            Got::Nothing => (None, None),
+            Got::Slot(slot) => (Some(slot), None),
+            Got::Replay(slot) => (None, Some(slot)),
+        };
         let slots = &self.slots;
         let row = self
             .ring
@@ -87,6 +101,7 @@ impl Governor {
             outcome,
             queued,
             slot,
+            replays,
         }));
         row
     }

@@ -17,6 +17,9 @@ pub struct Slot {
     pub secret: SlotSecret,
     pub attempt: AttemptId,
     pub request: RequestId,
+    /// That request repeats another one, which was queued before it and is gone.
+    /// False where it isn't known any more.
+    pub repeats: bool,
     pub key: KeyId,
     pub granted_at: Millis,
     /// Slots in use right after the grant; 0: not known any more.

@@ -3,7 +3,7 @@
 
 use super::metrics;
 use super::problem::{Kind, Problem};
-use crate::governor::command::{Answer, Gauge, Grant, Refusal, Renewed, Verdict};
+use crate::governor::command::{Answer, Gauge, Grant, Outcome, Refusal, Renewed, Verdict};
 use crate::governor::ids::RequestId;
 use crate::governor::time::{Millis, Span};
 use crate::json::Json;
@@ -64,11 +64,7 @@ pub fn acquire(answer: &Answer, now: Millis, roll: u32) -> HttpAnswer {
     let http = match &answer.verdict {
         Verdict::Granted(grant) => granted(grant),
         Verdict::Refused(refusal) => refused(*refusal, now, roll),
-        Verdict::TimedOut => Problem::new(
-            Kind::QueueTimeout,
-            "Its turn did not come within the waiting time, and nothing is held; try again, or wait longer.",
-        )
-        .into_answer(),
+        Verdict::TimedOut(refusal) => timed_out(*refusal, now, roll),
         // Nothing of the governor is shown to someone who may not come in.
         Verdict::Dismissed => return Problem::bad_access_key().into_answer(),
     };
@@ -97,29 +93,42 @@ fn granted(grant: &Grant) -> HttpAnswer {
 }
 
 fn refused(refusal: Refusal, now: Millis, roll: u32) -> HttpAnswer {
-    let (reason, message) = match refusal {
-        Refusal::QueueFull { .. } => (
-            "queue_full",
-            "The queue of this source is full; try again after Retry-After.",
-        ),
-        Refusal::Cooldown { .. } => (
-            "cooldown",
-            "The upstream asked to hold back; try again after Retry-After, or queue with waitMs.",
-        ),
-        Refusal::Rpm { .. } => (
-            "rpm",
-            "The calls of this minute are used up; try again after Retry-After, or queue with waitMs.",
-        ),
-        Refusal::NoFreeSlot { .. } => (
-            "no_free_slot",
-            "All slots are in use; try again after Retry-After, or queue with waitMs.",
-        ),
+    let message = match refusal {
+        Refusal::QueueFull { .. } => {
+            "The queue of this source is full; try again after Retry-After."
+        }
+        Refusal::Cooldown { .. } => {
+            "The upstream asked to hold back; try again after Retry-After, or queue with waitMs."
+        }
+        Refusal::Rpm { .. } => {
+            "The calls of this minute are used up; try again after Retry-After, or queue with waitMs."
+        }
+        Refusal::NoFreeSlot { .. } => {
+            "All slots are in use; try again after Retry-After, or queue with waitMs."
+        }
     };
-    let mut problem = Problem::new(Kind::TooManyRequests, message);
-    problem.reason = Some(reason);
+    not_now(Kind::TooManyRequests, message, refusal, now, roll)
+}
+
+/// What kept it waiting says when it is worth to come again.
+fn timed_out(refusal: Refusal, now: Millis, roll: u32) -> HttpAnswer {
+    let message = "Its turn did not come within the waiting time, and nothing is held; try again after Retry-After, or wait longer.";
+    not_now(Kind::QueueTimeout, message, refusal, now, roll)
+}
+
+fn not_now(
+    kind: Kind,
+    message: &'static str,
+    refusal: Refusal,
+    now: Millis,
+    roll: u32,
+) -> HttpAnswer {
+    let mut problem = Problem::new(kind, message);
+    problem.reason = Some(Outcome::from(refusal).word());
     let seconds = match refusal {
         Refusal::Cooldown { opens_at } | Refusal::Rpm { opens_at } => {
-            let wait = opens_at.since(now);
+            // Whoever is answered late may hear of a moment that has come.
+            let wait = opens_at.since(now).max(Span::from_ms(1));
             problem.retry_after = Some(wait);
             known_moment(wait, roll)
         }
@@ -300,6 +309,52 @@ mod tests {
                 );
             }
             assert_eq!((seen.first(), seen.last()), (Some(&1), Some(&most)));
+        }
+    }
+
+    #[test]
+    fn who_waited_in_vain_hears_why_and_when_to_come_again_as_who_is_refused() {
+        let opens_at = NOW.plus(Span::from_ms(40_001));
+        let earliest_end = Some(NOW.plus(Span::from_ms(2_100)));
+        for (refusal, reason, known, least, most) in [
+            (Refusal::Cooldown { opens_at }, "cooldown", true, 41, 52),
+            (Refusal::Rpm { opens_at }, "rpm", true, 41, 52),
+            (
+                Refusal::NoFreeSlot { earliest_end },
+                "no_free_slot",
+                false,
+                1,
+                3,
+            ),
+        ] {
+            let mut seen = std::collections::BTreeSet::new();
+            for roll in 0..1000 {
+                let http = acquire(&answer(Verdict::TimedOut(refusal)), NOW, roll);
+                assert_eq!(http.status, 504);
+                let body: Value = serde_json::from_str(&http.body).unwrap();
+                assert_eq!(body["error"], "queue_timeout");
+                assert_eq!(body["reason"], reason);
+                let told = body.get("retryAfterMs").and_then(Value::as_u64);
+                assert_eq!(told, known.then_some(40_001));
+                assert_eq!(header(&http, "x-swarmvia-queued-ms"), Some("12"));
+                let seconds: u64 = header(&http, "Retry-After").unwrap().parse().unwrap();
+                seen.insert(seconds);
+            }
+            assert_eq!((seen.first(), seen.last()), (Some(&least), Some(&most)));
+        }
+    }
+
+    #[test]
+    fn a_moment_that_has_come_meanwhile_is_the_least_wait_there_is() {
+        for opens_at in [NOW, NOW.minus(Span::from_ms(5_000))] {
+            let http = acquire(
+                &answer(Verdict::TimedOut(Refusal::Rpm { opens_at })),
+                NOW,
+                0,
+            );
+            let body: Value = serde_json::from_str(&http.body).unwrap();
+            assert_eq!(body["retryAfterMs"], 1);
+            assert_eq!(header(&http, "Retry-After"), Some("1"));
         }
     }
 

@@ -19,7 +19,7 @@ pub fn of(source: &str, attempt: &Attempt) -> String {
         "outcome": attempt.outcome.word(),
         "count": attempt.outcome.omitted(),
         "queuedMs": attempt.queued.ms(),
-        "ref": attempt.reference.to_string(),
+        "ref": attempt.slot_reference().map(|slot| slot.to_string()),
     };
     line.without_nulls().to_string()
 }
@@ -40,9 +40,8 @@ mod tests {
     use crate::governor::ids::{AttemptId, KeyId, Ref, RequestId, SlotSecret};
     use crate::governor::time::{Millis, Span};
 
-    #[test]
-    fn a_line_says_what_the_access_log_says_and_no_secret() {
-        let attempt = Attempt {
+    fn granted() -> Attempt {
+        Attempt {
             row: 1,
             reference: Ref(7),
             at: Millis::from_epoch(1_710_000_000_000),
@@ -57,11 +56,33 @@ mod tests {
                 lease_deadline: Millis::from_epoch(1_710_000_030_000),
                 request_deadline: Millis::from_epoch(1_710_000_060_000),
             }),
-        };
+            replays: None,
+        }
+    }
+
+    #[test]
+    fn a_line_says_what_the_access_log_says_and_no_secret() {
         assert_eq!(
-            of("demo", &attempt),
+            of("demo", &granted()),
             r#"{"at":1710000000000,"event":"acquire","ip":"192.0.2.1","keyId":"0000000000000002","outcome":"granted","queuedMs":12,"ref":"7","requestId":"00000000000000000000000000000001","source":"demo","status":200}"#
         );
+    }
+
+    #[test]
+    fn a_line_names_the_slot_that_was_given_and_none_where_there_was_none() {
+        let repeat = Attempt {
+            reference: Ref(8),
+            slot: None,
+            replays: Some(Ref(7)),
+            ..granted()
+        };
+        assert!(of("demo", &repeat).contains(r#""ref":"7""#));
+        let refused = Attempt {
+            outcome: Outcome::Rpm,
+            replays: None,
+            ..repeat
+        };
+        assert!(!of("demo", &refused).contains("ref"));
     }
 
     #[test]

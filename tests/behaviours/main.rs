@@ -18,5 +18,7 @@ mod leaks;
 mod learning;
 mod limits;
 mod queue;
+mod reasons;
 mod renewal;
+mod repeats;
 mod restart;

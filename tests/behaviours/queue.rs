@@ -179,7 +179,7 @@ fn each_caller_of_a_place_waits_its_own_time() {
     assert!(matches!(shell.acquire(repeat), Reply::Queued));
     assert_eq!(shell.governor.gauge().depth, 1);
     shell.pass(ms(1_000));
-    assert!(matches!(shell.answers[0].1.verdict, Verdict::TimedOut));
+    assert!(matches!(shell.answers[0].1.verdict, Verdict::TimedOut(_)));
     shell.queue(4, ms(9_000));
     shell.release(held.slot);
     assert_eq!(

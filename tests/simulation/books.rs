@@ -48,6 +48,7 @@ struct Waiter {
 struct Place {
     attempt: AttemptId,
     arrived: Millis,
+    first: Millis,
     waiters: Vec<Waiter>,
 }
 

@@ -217,7 +217,7 @@ impl World {
                     (Verdict::Granted(_), Cause::Alarm) => Seen::GrantedByAlarm,
                     (Verdict::Granted(_), Cause::Operator) => Seen::GrantedByOperator,
                     (Verdict::Dismissed, _) => Seen::Dismissed,
-                    (Verdict::TimedOut | Verdict::Refused(_), _) => Seen::TimedOut,
+                    (Verdict::TimedOut(_) | Verdict::Refused(_), _) => Seen::TimedOut,
                 }),
                 Effect::Cooldown { until: Some(_) } => seen.saw(Seen::CoolingDown),
                 _ => {}
@@ -254,7 +254,7 @@ impl World {
                 Verdict::Granted(grant) if grant.replayed => Seen::Replayed,
                 Verdict::Granted(_) if wrote_slot(step) => Seen::GrantedAtOnce,
                 Verdict::Granted(_) => Seen::Retried,
-                Verdict::TimedOut => Seen::TimedOutCarried,
+                Verdict::TimedOut(_) => Seen::TimedOutCarried,
                 Verdict::Dismissed => Seen::Dismissed,
                 Verdict::Refused(Refusal::QueueFull { .. }) => Seen::QueueFull,
                 Verdict::Refused(Refusal::Cooldown { .. }) => Seen::Cooldown,

@@ -41,7 +41,7 @@ impl Said {
                 interval: grant.renew_interval,
             }),
             Verdict::Refused(_) => Self::Refused,
-            Verdict::TimedOut => Self::TimedOut,
+            Verdict::TimedOut(_) => Self::TimedOut,
             Verdict::Dismissed => Self::Unauthorized,
         }
     }

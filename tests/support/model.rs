@@ -58,6 +58,8 @@ pub struct Holder {
 #[derive(Clone, Debug)]
 pub struct Waiter {
     pub attempt: usize,
+    /// The call that took this place; all others repeat it.
+    pub began: usize,
     /// The calls of this place: number, deadline.
     pub calls: Vec<(usize, u64)>,
 }
@@ -134,8 +136,9 @@ impl Model {
         while self.holders.len() < self.limit && !self.waiters.is_empty() {
             let first = self.waiters.remove(0);
             let granted = self.grant(first.attempt);
-            for (index, (call, _)) in first.calls.into_iter().enumerate() {
-                answers.push((call, if index == 0 { granted } else { replay(granted) }));
+            for (call, _) in first.calls {
+                let began = call == first.began;
+                answers.push((call, if began { granted } else { replay(granted) }));
             }
         }
     }
@@ -172,7 +175,11 @@ impl Model {
             0 => Said::NoFreeSlot,
             _ if self.waiters.len() == self.depth => Said::QueueFull,
             _ => {
-                self.waiters.push(Waiter { attempt, calls });
+                self.waiters.push(Waiter {
+                    attempt,
+                    began: call,
+                    calls,
+                });
                 Said::Queued
             }
         }

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use swarmvia_locks::governor::Governor;
 use swarmvia_locks::governor::Step;
-use swarmvia_locks::governor::command::{Attempt, Command, Gauge, Reply, RpmGauge};
+use swarmvia_locks::governor::command::{Attempt, Command, Gauge, Refusal, Reply, RpmGauge};
 use swarmvia_locks::governor::ids::{AttemptId, KeyId, RequestId, SlotId};
 use swarmvia_locks::governor::settings::Settings;
 use swarmvia_locks::governor::time::{Millis, Span};
@@ -27,6 +27,8 @@ pub struct Held {
     pub reference: u64,
     pub attempt: AttemptId,
     pub request: RequestId,
+    /// That request joined the place of another one. Storage doesn't say so.
+    pub repeats: bool,
     pub lease_deadline: Millis,
     pub request_deadline: Millis,
 }
@@ -38,6 +40,8 @@ pub struct Waiter {
     pub key: KeyId,
     pub arrived: Millis,
     pub deadline: Millis,
+    /// It joined the place of another one that had come before.
+    pub repeats: bool,
 }
 
 /// The waiters of one attempt, who came together by the first one's arrival.
@@ -45,6 +49,8 @@ pub struct Waiter {
 pub struct Place {
     pub attempt: AttemptId,
     pub arrived: Millis,
+    /// When the first of all that were ever in it came.
+    pub first: Millis,
     pub waiters: Vec<Waiter>,
 }
 
@@ -157,6 +163,7 @@ impl Observer {
             .partition(|slot| slot.lease_deadline > now);
         self.lapsed = gone;
         self.held.extend::<Vec<_>>(back);
+        self.held.iter_mut().for_each(|slot| slot.repeats = false);
         self.held.sort_by_key(|slot| slot.reference);
     }
 
@@ -176,9 +183,11 @@ impl Observer {
     }
 
     fn rpm_used(&self) -> u32 {
-        let gone = self
-            .grants
-            .partition_point(|at| at.plus(MINUTE) <= self.now);
+        self.rpm_used_by(self.now)
+    }
+
+    fn rpm_used_by(&self, now: Millis) -> u32 {
+        let gone = self.grants.partition_point(|at| at.plus(MINUTE) <= now);
         u32::try_from(self.grants.len() - gone).unwrap()
     }
 
@@ -189,17 +198,39 @@ impl Observer {
             .is_none_or(|limit| self.rpm_used() < limit)
     }
 
-    /// When the RPM gate opens: once fewer than the limit are in the window.
-    fn rpm_opens_at(&self) -> Option<Millis> {
-        let limit = self.settings.rpm.limit? as usize;
-        let surplus = (self.rpm_used() as usize).checked_sub(limit)?;
-        let first = self.grants.len() - self.rpm_used() as usize;
+    /// When the RPM gate opens, as it stands at `now`: once fewer than the limit
+    /// are in the window.
+    fn rpm_opens_at(&self, settings: &Settings, now: Millis) -> Option<Millis> {
+        let limit = settings.rpm.limit? as usize;
+        let used = self.rpm_used_by(now) as usize;
+        let surplus = used.checked_sub(limit)?;
+        let first = self.grants.len() - used;
         Some(self.grants[first + surplus].plus(MINUTE))
     }
 
     pub fn opens_at(&self) -> Option<Millis> {
         let cooldown = Some(self.cooldown).filter(|until| *until > self.now);
-        cooldown.max(self.rpm_opens_at())
+        cooldown.max(self.rpm_opens_at(&self.settings, self.now))
+    }
+
+    /// Why nothing is granted at `now`: the gate that opens last, the cool-down
+    /// where both open at once.
+    fn refusal(&self, settings: &Settings, now: Millis) -> Refusal {
+        let cooldown = Some(self.cooldown).filter(|until| *until > now);
+        let rpm = self.rpm_opens_at(settings, now);
+        match (cooldown, rpm) {
+            (Some(opens_at), _) if rpm.is_none_or(|rpm| rpm <= opens_at) => {
+                Refusal::Cooldown { opens_at }
+            }
+            (_, Some(opens_at)) => Refusal::Rpm { opens_at },
+            _ => Refusal::NoFreeSlot {
+                earliest_end: self.earliest_end(),
+            },
+        }
+    }
+
+    fn earliest_end(&self) -> Option<Millis> {
+        self.held.iter().map(|slot| slot.lease_deadline).min()
     }
 
     fn has_room(&self, settings: &Settings) -> bool {

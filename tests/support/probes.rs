@@ -20,7 +20,12 @@ pub fn reload_would_agree(present: &Governor, storage: &Storage, now: Millis) {
     loaded.apply(now, Command::Tick);
     let mut present = present.clone();
     present.apply(now, Command::Tick);
-    assert_eq!(held_slots(&loaded), held_slots(&present));
+    let mut held = held_slots(&present);
+    // Whether a slot went to a repeat is all that rows don't say.
+    for slot in &mut held {
+        slot.repeats = false;
+    }
+    assert_eq!(held_slots(&loaded), held);
     assert_eq!(loaded.cooldown(), present.cooldown());
     assert_eq!(loaded.rpm_opens_at(), present.rpm_opens_at());
     assert_eq!(loaded.gauge().rpm, present.gauge().rpm);

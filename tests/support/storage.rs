@@ -34,6 +34,7 @@ impl Row {
             secret: self.secret?,
             attempt: taken.attempt,
             request: self.attempt.request,
+            repeats: false,
             key: self.attempt.key?,
             granted_at: self.attempt.at,
             in_use: 0,

@@ -54,6 +54,25 @@ test("granted and refused attempts are in it, newest first; renew and release ar
   expect(entries[0]?.ref).toBe(body.slots[0].ref);
 });
 
+test("a repeat is in it with the slot that it got, also after a reset", async () => {
+  const job = { idempotencyKey: "job-1" };
+  const source = await createSource({ concurrency: { limit: 1 } });
+  const slot = await grant(source);
+  const waiting = await waiter(source, job);
+  const joined = acquire(source, { ...job, waitMs: 5000 });
+  await vi.waitFor(async () => expect((await acquire(source, job)).status).toBe(429));
+  await free(source, slot);
+  await Promise.all([waiting.answer, joined]);
+  await acquire(source, job);
+  await abortAllDurableObjects();
+  await acquire(source, job);
+  const { body } = await admin("GET", `/pools/${source.name}/slots`);
+  const [{ ref }] = body.slots;
+  const { entries } = await log(source);
+  const refs = entries.map((entry) => [entry.outcome, entry.ref]);
+  expect(refs).toEqual([...Array(4).fill(["granted", ref]), ["no_free_slot", undefined], ["granted", "1"]]);
+});
+
 test("a cool-down and the RPM gate are named as reasons", async () => {
   const source = await createSource({ rpm: { limit: 1 } });
   const slot = await grant(source);

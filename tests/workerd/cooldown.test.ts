@@ -1,7 +1,7 @@
 // A report that asks to hold back closes the gate, until the moment it named.
 
 import { expect, test } from "vitest";
-import { acquire, createSource, expectError, free, grant, granted, stateOf, stopClock, waiter } from "./support";
+import { acquire, configure, createSource, expectError, free, grant, granted, stateOf, stopClock, waiter, type Source } from "./support";
 
 test.each([
   { retryAfterMs: 4000 },
@@ -103,6 +103,34 @@ test("who waits past its own time gets 504, though the gate is closed for longer
   const source = await createSource();
   await free(source, await grant(source), { retryAfterMs: 60_000 });
   expectError(await acquire(source, { waitMs: 60 }), 504, "queue_timeout");
+});
+
+test("who waited in vain is told what kept it, and when to come again", async () => {
+  const clock = stopClock();
+  const closed = await createSource({ rpm: { limit: 1 } });
+  await free(closed, await grant(closed), { retryAfterMs: 20_000 });
+  const held = await createSource({ concurrency: { limit: 1 } });
+  await grant(held);
+  const told = async (source: Source) => {
+    const waiting = await waiter(source, { waitMs: 60 });
+    clock.pass(60);
+    const answer = await waiting.answer;
+    expectError(answer, 504, "queue_timeout");
+    return answer;
+  };
+  const rpm = await told(closed);
+  expect(rpm.body).toMatchObject({ reason: "rpm", retryAfterMs: 59_940 });
+  await configure(closed, { rpm: { limit: null } });
+  const cooldown = await told(closed);
+  expect(cooldown.body).toMatchObject({ reason: "cooldown", retryAfterMs: 19_880 });
+  const full = await told(held);
+  expect(full.body.reason).toBe("no_free_slot");
+  expect(full.body).not.toHaveProperty("retryAfterMs");
+  const seconds = [rpm, cooldown, full].map((answer) => Number(answer.headers.get("Retry-After")));
+  for (const [index, [least, most]] of [[60, 75], [20, 25], [1, 5]].entries()) {
+    expect(seconds[index]).toBeGreaterThanOrEqual(least as number);
+    expect(seconds[index]).toBeLessThanOrEqual(most as number);
+  }
 });
 
 test("it holds back one source only", async () => {

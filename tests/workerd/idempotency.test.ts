@@ -130,6 +130,32 @@ test("the place stays where it was when the first in it times out", async () => 
   granted(await later.answer);
 });
 
+test("a repeat is marked as one, too, when the first in its place timed out or left", async () => {
+  const source = await createSource(ONE);
+  const slot = await grant(source);
+  const first = await waiter(source, { ...JOB, waitMs: 150 });
+  const joined = [acquire(source, { ...JOB, waitMs: 5000 }), acquire(source, { ...JOB, waitMs: 5000 })];
+  expectError(await first.answer, 504, "queue_timeout");
+  await free(source, slot);
+  const answers = await Promise.all(joined);
+  expect(answers.map(replayed)).toEqual(["true", "true"]);
+  expect(granted(answers[0]!).slotId).toBe(granted(answers[1]!).slotId);
+  await expectHeld(source, 1);
+});
+
+test("one more than may share a place is told queue_full, and a fail-fast one no_free_slot", async () => {
+  const source = await createSource(ONE);
+  const slot = await grant(source);
+  const callers = Array.from({ length: 17 }, () => acquire(source, { ...JOB, waitMs: 5000 }));
+  const refused = await Promise.race(callers);
+  expectError(refused, 429, "too_many_requests", { reason: "queue_full" });
+  expectError(await acquire(source, JOB), 429, "too_many_requests", { reason: "no_free_slot" });
+  await free(source, slot);
+  const answers = await Promise.all(callers);
+  expect(answers.filter(({ status }) => status === 200)).toHaveLength(16);
+  expect(answers.filter((answer) => answer.status === 200 && replayed(answer) === null)).toHaveLength(1);
+});
+
 test("a fail-fast repeat while the first is queued gets 429 and leaves the place as it is", async () => {
   const source = await createSource(ONE);
   const slot = await grant(source);

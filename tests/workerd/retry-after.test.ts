@@ -84,8 +84,12 @@ test("retryAfterMs is in the body where the moment is known, and nowhere else", 
   expect((await acquire(source)).body.retryAfterMs).toBe(1234);
 });
 
-test("a grant and a time-out carry none", async () => {
+test("a grant carries none, and a time-out does as a refusal", async () => {
   const source = await createSource({ concurrency: { limit: 1 } });
   expect((await acquire(source)).headers.get("Retry-After")).toBeNull();
-  expect((await acquire(source, { waitMs: 20 })).headers.get("Retry-After")).toBeNull();
+  const answers = await Promise.all(Array.from({ length: 30 }, () => acquire(source, { waitMs: 20 })));
+  expect(answers.map(({ status }) => status)).toEqual(Array(30).fill(504));
+  const seconds = answers.map((answer) => Number(answer.headers.get("Retry-After")));
+  expect(seconds.every((wait) => wait >= 1 && wait <= 5)).toBe(true);
+  expect(new Set(seconds).size).toBeGreaterThan(1);
 });

@@ -111,20 +111,29 @@ test.each([
   granted(await answer);
 });
 
-test("no_free_slot comes after rpm, and rpm after cooldown, where several apply", async () => {
+test("a closed gate comes before no_free_slot, and of two gates the one that opens last", async () => {
+  const clock = stopClock();
   const source = await createSource({ concurrency: { limit: 2 }, rpm: { limit: 2 } });
-  const [one] = [await grant(source), await grant(source)];
+  const [one, two] = [await grant(source), await grant(source)];
   expectError(await acquire(source), 429, "too_many_requests", { reason: "rpm" });
   await free(source, one, { retryAfterMs: 5000 });
-  expectError(await acquire(source), 429, "too_many_requests", { reason: "cooldown" });
+  expectError(await acquire(source), 429, "too_many_requests", { reason: "rpm", retryAfterMs: 60_000 });
+  await free(source, two, { retryAfterMs: 60_000 });
+  expectError(await acquire(source), 429, "too_many_requests", { reason: "cooldown", retryAfterMs: 60_000 });
+  await configure(source, { rpm: { limit: null } });
+  clock.pass(59_999);
+  expectError(await acquire(source), 429, "too_many_requests", { reason: "cooldown", retryAfterMs: 1 });
 });
 
-test("retryAfterMs is honest where two gates are closed: refused until then, accepted at it", async () => {
+test.each([
+  ["rpm", 5000, 60_000],
+  ["cooldown", 70_000, 70_000],
+])("retryAfterMs is honest where two gates are closed and %s opens last", async (reason, cooldown, retryAfterMs) => {
   const clock = stopClock();
   const source = await createSource({ rpm: { limit: 1 } });
-  await free(source, await grant(source), { retryAfterMs: 5000 });
+  await free(source, await grant(source), { retryAfterMs: cooldown });
   const { body } = await acquire(source);
-  expect(body.reason).toBe("cooldown");
+  expect(body).toMatchObject({ reason, retryAfterMs });
   clock.pass(body.retryAfterMs - 1);
   expectError(await acquire(source), 429, "too_many_requests");
   clock.pass(1);

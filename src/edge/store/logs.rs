@@ -9,9 +9,10 @@ use crate::wire::paging::{Cursor, Sought};
 
 /// Every attempt is looked at for a page, so a filter costs nothing more. What is
 /// sought is bound; where nothing is, everything matches. An attempt that took
-/// a slot is known to operators by the slot's name.
+/// a slot is known to operators by the slot's name, and a repeat by that of the
+/// slot that it got.
 const SELECT_LOG: &str = "SELECT *, ref AS ordinal,
-    CASE WHEN request_deadline IS NOT NULL THEN CAST(ref AS TEXT) END AS slot_ref
+    CASE WHEN request_deadline IS NOT NULL THEN CAST(ref AS TEXT) ELSE attempt END AS slot_ref
     FROM attempts WHERE (?1 IS NULL OR outcome = ?1 OR (?1 = 'refused' AND outcome <> 'granted'))
     AND (?2 IS NULL OR key = ?2) AND (?3 IS NULL OR request = ?3)";
 

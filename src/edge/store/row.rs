@@ -42,6 +42,7 @@ impl Row {
             secret: SlotSecret(secret),
             attempt: self.text("attempt")?.parse().ok()?,
             request: self.text("request")?.parse().ok()?,
+            repeats: false,
             key: self.text("key")?.parse().ok()?,
             granted_at: self.moment("at")?,
             in_use: 0,

@@ -100,7 +100,7 @@ impl Books {
                         .any(|held| held.secret == grant.slot.secret.0)
                 );
             }
-            Verdict::TimedOut => {
+            Verdict::TimedOut(_) => {
                 assert!(self.take(request).deadline <= self.now, "timed out early");
             }
             Verdict::Dismissed => drop(self.take(request)),
@@ -188,6 +188,11 @@ impl Books {
                 .find(|it| it.request == acquire.request)
             {
                 Some(former) => *former = waiter,
+                // The one that came first made the attempt.
+                None if arrived < place.first => {
+                    place.first = arrived;
+                    place.waiters.insert(0, waiter);
+                }
                 None => place.waiters.push(waiter),
             }
             return;
@@ -196,6 +201,7 @@ impl Books {
         let place = Place {
             attempt: acquire.attempt,
             arrived: waiter.arrived,
+            first: waiter.arrived,
             waiters: vec![waiter],
         };
         self.queue.insert(behind, place);

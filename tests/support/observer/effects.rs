@@ -82,10 +82,12 @@ impl Observer {
         );
         assert!(self.cooldown <= self.now, "granted in a cool-down");
         assert!(self.served.is_empty(), "not answered: {:?}", self.served);
+        let mut repeats = false;
         match (self.places.first(), command) {
             (Some(head), _) => {
                 assert_eq!(head.attempt, taken.attempt, "the head was overtaken");
                 assert_eq!(head.waiters[0].request, attempt.request);
+                repeats = head.waiters[0].repeats;
                 self.served = self.places.remove(0).waiters;
             }
             (None, Command::Acquire(newcomer)) => {
@@ -110,6 +112,7 @@ impl Observer {
             reference: attempt.reference.0,
             attempt: taken.attempt,
             request: attempt.request,
+            repeats,
             lease_deadline: taken.lease_deadline,
             request_deadline: taken.request_deadline,
         });
@@ -134,11 +137,13 @@ impl Observer {
                 assert!(!self.served.is_empty(), "{request:?} was not to be served");
                 self.served.remove(0)
             }
-            Verdict::TimedOut => {
+            Verdict::TimedOut(refusal) => {
                 let waiter = self.take_waiter(request);
                 assert!(waiter.deadline <= self.now, "timed out before its deadline");
                 let could_be_served = waiter.deadline == self.now && self.admits();
                 assert!(!could_be_served, "timed out beside a free slot");
+                let due = self.refusal(&self.in_force[0], waiter.deadline);
+                assert_eq!(*refusal, due, "what kept it waiting");
                 waiter
             }
             Verdict::Dismissed => {
@@ -155,7 +160,7 @@ impl Observer {
             "granted past its deadline"
         );
         assert_eq!(answer.queued, self.now.since(waiter.arrived));
-        Self::check_record(&record, answer);
+        self.check_record(&record, answer);
         if !matches!(answer.verdict, Verdict::Dismissed) {
             self.check_gauge(answer);
         }
@@ -171,14 +176,20 @@ impl Observer {
     }
 
     /// The row says what the answer says.
-    pub(super) fn check_record(record: &Attempt, answer: &Answer) {
+    pub(super) fn check_record(&self, record: &Attempt, answer: &Answer) {
         let outcome = match answer.verdict {
             Verdict::Granted(_) => Outcome::Granted,
-            Verdict::TimedOut => Outcome::QueueTimeout,
+            Verdict::TimedOut(_) => Outcome::QueueTimeout,
             Verdict::Dismissed => Outcome::Unauthorized,
             Verdict::Refused(refusal) => refusal.into(),
         };
         assert_eq!((record.outcome, record.queued), (outcome, answer.queued));
+        let slot = match &answer.verdict {
+            Verdict::Granted(grant) => self.held_by(grant.slot),
+            _ => None,
+        };
+        let slot = slot.map(|slot| Ref(slot.reference));
+        assert_eq!(record.slot_reference(), slot, "another slot in the log");
     }
 
     /// Whether the head could be granted, by what was in force before the step.

@@ -20,7 +20,7 @@ enum Due {
     Replay,
     Grant,
     Queue,
-    TimeOut,
+    TimeOut(Refusal),
     Refuse(Refusal),
 }
 
@@ -64,6 +64,7 @@ impl Observer {
             key: acquire.key,
             arrived,
             deadline: arrived.plus(allowed.min(self.settings.queue.timeout)),
+            repeats: false,
         }
     }
 
@@ -89,8 +90,17 @@ impl Observer {
         };
         match (waits, room) {
             (true, true) => Due::Queue,
-            (false, _) if acquire.waited > Span::ZERO => Due::TimeOut,
-            _ => Due::Refuse(self.refusal(waits)),
+            (true, false) => Due::Refuse(Refusal::QueueFull {
+                earliest_end: self.earliest_end(),
+            }),
+            (false, _) => {
+                let refusal = self.refusal(&self.settings, self.now);
+                if acquire.waited > Span::ZERO {
+                    Due::TimeOut(refusal)
+                } else {
+                    Due::Refuse(refusal)
+                }
+            }
         }
     }
 
@@ -98,24 +108,25 @@ impl Observer {
         self.places.is_empty() && self.has_room(&self.settings) && self.opens_at().is_none()
     }
 
-    /// The first reason that applies.
-    fn refusal(&self, waits: bool) -> Refusal {
-        let earliest_end = self.held.iter().map(|slot| slot.lease_deadline).min();
-        match self.opens_at() {
-            _ if waits => Refusal::QueueFull { earliest_end },
-            Some(opens_at) if self.cooldown > self.now => Refusal::Cooldown { opens_at },
-            Some(opens_at) => Refusal::Rpm { opens_at },
-            None => Refusal::NoFreeSlot { earliest_end },
-        }
-    }
-
-    fn enqueue(&mut self, waiter: Waiter) {
+    fn enqueue(&mut self, mut waiter: Waiter) {
         let mut places = self.places.iter_mut();
         if let Some(place) = places.find(|place| place.attempt == waiter.attempt) {
             let mut waiters = place.waiters.iter_mut();
             match waiters.find(|former| former.request == waiter.request) {
-                Some(former) => *former = waiter,
-                None => place.waiters.push(waiter),
+                Some(former) => {
+                    waiter.repeats = former.repeats;
+                    *former = waiter;
+                }
+                // Carried over after one that had come later.
+                None if waiter.arrived < place.first => {
+                    place.first = waiter.arrived;
+                    place.waiters.iter_mut().for_each(|it| it.repeats = true);
+                    place.waiters.insert(0, waiter);
+                }
+                None => {
+                    waiter.repeats = true;
+                    place.waiters.push(waiter);
+                }
             }
             return;
         }
@@ -125,6 +136,7 @@ impl Observer {
         let place = Place {
             attempt: waiter.attempt,
             arrived: waiter.arrived,
+            first: waiter.arrived,
             waiters: vec![waiter],
         };
         self.places.insert(behind, place);
@@ -135,15 +147,20 @@ impl Observer {
             (Verdict::Granted(grant), Due::Replay | Due::Grant) => {
                 assert!(*due == Due::Replay || !grant.replayed);
             }
-            (Verdict::TimedOut, Due::TimeOut) => {}
-            (Verdict::Refused(refusal), Due::Refuse(reason)) => assert_eq!(refusal, reason),
+            (Verdict::TimedOut(refusal), Due::TimeOut(reason))
+            | (Verdict::Refused(refusal), Due::Refuse(reason)) => assert_eq!(refusal, reason),
             (verdict, due) => panic!("{due:?} was due, not {verdict:?}"),
         }
-        assert_eq!(answer.queued, self.now.since(waiter.arrived));
+        let until = match &answer.verdict {
+            // It waited until the attempt had its slot.
+            Verdict::Granted(grant) => self.rows[&grant.slot.row].granted_at.unwrap(),
+            _ => self.now,
+        };
+        assert_eq!(answer.queued, until.since(waiter.arrived));
         match self.recorded.take() {
             Some(record) => {
                 assert_eq!(record.request, waiter.request);
-                Self::check_record(&record, answer);
+                self.check_record(&record, answer);
             }
             None => assert!(self.is_retry(waiter), "an answer without its row"),
         }
@@ -166,7 +183,7 @@ impl Observer {
         assert_eq!(slot.attempt, attempt);
         assert_eq!(grant.lease_deadline, slot.lease_deadline);
         assert_eq!(grant.request_deadline, slot.request_deadline);
-        assert_eq!(grant.replayed, slot.request != request);
+        assert_eq!(grant.replayed, slot.repeats || slot.request != request);
         let mut in_force = self.in_force.iter();
         assert!(in_force.any(|set| {
             (grant.term, grant.renew_interval) == (set.lease.term, set.lease.renew_interval)

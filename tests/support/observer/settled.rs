@@ -42,7 +42,10 @@ impl Observer {
         assert_eq!(after.gauge(), self.gauge(&self.settings));
         let cooldown = Some(self.cooldown).filter(|until| *until > self.now);
         assert_eq!(after.cooldown(), cooldown);
-        assert_eq!(after.rpm_opens_at(), self.rpm_opens_at());
+        assert_eq!(
+            after.rpm_opens_at(),
+            self.rpm_opens_at(&self.settings, self.now)
+        );
         assert_eq!(after.has_waiters(), !self.places.is_empty());
         assert_eq!(held_slots(after), self.held);
         let gate = self.opens_at().filter(|_| !self.places.is_empty());
@@ -98,6 +101,7 @@ pub fn held_slots(governor: &Governor) -> Vec<Held> {
         reference: slot.reference.0,
         attempt: slot.attempt,
         request: slot.request,
+        repeats: slot.repeats,
         lease_deadline: slot.lease_deadline,
         request_deadline: slot.request_deadline,
     });

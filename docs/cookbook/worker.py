@@ -212,9 +212,7 @@ class Stopped(Exception):
 
 
 class NoSlot(Exception):
-    """None within the wait; `retry_after` seconds is when to come again."""
-
-    retry_after = 0.0
+    """None within the wait. Its second argument: after how many seconds to come again."""
 
 
 slots, stopping = set(), threading.Event()
@@ -240,7 +238,7 @@ class Slot:
         except BaseException:
             slots.discard(self)
             if hasattr(self, "lease"):
-                self.__exit__()
+                self.__exit__(None, None, None)
             raise
         return self
 
@@ -263,20 +261,18 @@ class Slot:
                 failures += unsure
                 pause = max(float(headers.get("Retry-After") or 0), random.uniform(0, min(8, 0.5 * 2**failures)) if unsure else 0)
                 if now() + pause >= end and not stopping.is_set():  # in full or not at all
-                    error = NoSlot(f"none within {self.wait} s: {status} {body.get('message', 'no answer')}")
-                    error.retry_after = pause
-                    raise error
+                    raise NoSlot(f"none within {self.wait} s: {status} {body.get('message', 'no answer')}", pause)
                 stopping.wait(pause)
+            since = first if "x-swarmvia-replayed" in headers else sent  # the grant is no older than this
+            term = body["termMs"] / 1000
+            margin = min(2.0, max(0.25, term / 20))  # for the work to stop in
+            self.until, self.lease = since + int(headers["x-swarmvia-queued-ms"]) / 1000 + term - margin, body
         except BaseException:  # also a signal's, in the main thread
             if unsure:  # what it got, if anything, goes back
                 status, _, body = lock("acquire", {"waitMs": 0}, name, 5.0)
                 if status == 200:
                     release(body["slotId"], {})
             raise
-        since = first if "x-swarmvia-replayed" in headers else sent  # the grant is no older than this
-        term = body["termMs"] / 1000
-        margin = min(2.0, max(0.25, term / 20))  # for the work to stop in
-        self.until, self.lease = since + int(headers["x-swarmvia-queued-ms"]) / 1000 + term - margin, body
         for duty in (self.watch, self.renew):  # in threads of their own, so that no work starves them
             threading.Thread(target=duty, daemon=True).start()
 
@@ -385,7 +381,7 @@ if __name__ == "__main__":
                 status, text = call.result()
                 print(status, text[:100])
             except Exception as error:
-                print(f"{type(error).__name__}: {error}", file=sys.stderr)
+                print(repr(error), file=sys.stderr)
                 code = 1
     except SystemExit:
         stop()

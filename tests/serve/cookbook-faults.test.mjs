@@ -46,10 +46,10 @@ async function until(what, is) {
   }
 }
 
-/** Runs a worker for one call that takes `callMs`; `ended` is how it ended, with what it printed. */
-function start({ command, file }, source, callMs, { key = { ACCESS_KEY: source.key }, api, flags = [], env = {} } = {}) {
+/** Runs a worker for `calls` that take `callMs`; `ended` is how it ended, with what it printed. */
+function start({ command, file }, source, callMs, { key = { ACCESS_KEY: source.key }, api, calls = 1, flags = [], env = {} } = {}) {
   const path = `/${source.name}/${callMs}`;
-  const child = spawn(command, [...flags, file], {
+  const child = spawn(command, [...flags, file, String(calls)], {
     env: {
       ...process.env,
       LOCK_API: api ?? `http://127.0.0.1:${server.port}/pools/${source.name}/lock`,
@@ -109,7 +109,8 @@ async function fake(answer) {
   const of = (what) => calls.filter((call) => call.what === what);
   return { of, url: `http://127.0.0.1:${api.address().port}/pools/fake/lock`, end: () => (api.closeAllConnections(), api.close()) };
 }
-const granted = () => [200, { slotId: "a-slot-of-the-fake", leaseDeadline: 1e12, requestDeadline: 1e12, termMs: 30_000, renewIntervalMs: 10_000 }];
+const granted = (lease = { termMs: 30_000, renewIntervalMs: 10_000 }) => [200, { slotId: "a-slot-of-the-fake", leaseDeadline: 1e12, requestDeadline: 2e12, ...lease }];
+const never = () => sleep(20_000, [], { ref: false });
 
 const cases = {
   async "a call goes on for as long as its slot is renewed"(language) {
@@ -196,6 +197,53 @@ const cases = {
     failed(await worker.ended, /slot was lost: its lease has ended/);
   },
 
+  async "SIGTERM gives back what a crowd of calls holds, and what it waits for"(language) {
+    const source = await server.createSource(`crowd-${language.command}`, { concurrency: { limit: 3 } });
+    const worker = start(language, source, 20_000, { calls: 12 });
+    await server.untilDepth(source, 9);
+    worker.child.kill("SIGTERM");
+    const { code, err } = await worker.ended;
+    assert.equal(code, 143);
+    await nothingIsHeld(source);
+    assert.doesNotMatch(err, /not released|MaxListeners/);
+  },
+
+  async "a renewal that fails is no loss"(language) {
+    const failures = [[], [503, {}], [500, {}], [401, { message: "in a moment" }]];
+    let extended = 1e12;
+    const service = await fake((what) => {
+      if (what === "acquire") return granted({ termMs: 6000, renewIntervalMs: 300 });
+      if (what === "renew") return failures.shift() ?? [200, { leaseDeadline: (extended += 300) }];
+      return [200, { released: true }];
+    });
+    const ended = await start(language, { name: `failures-${language.command}`, key: "a key" }, 3000, { api: service.url }).ended;
+    service.end();
+    succeeded(ended);
+    assert.ok(service.of("renew").length > 4);
+    assert.match(ended.err, /a renewal failed, again soon: 401 in a moment/);
+  },
+
+  async "a service that has gone silent is a loss when the lease has ended, and nothing is released then"(language) {
+    const service = await fake((what) => (what === "acquire" ? granted({ termMs: 2000, renewIntervalMs: 500 }) : never()));
+    const worker = start(language, { name: `silent-${language.command}`, key: "a key" }, 20_000, { api: service.url });
+    failed(await worker.ended, /slot was lost: its lease has ended/);
+    service.end();
+    assert.equal(seen.get(worker.path), "cut");
+    assert.ok(performance.now() - service.of("acquire")[0].at < 5000);
+    assert.equal(service.of("release").length, 0);
+  },
+
+  async "a grant that comes when its lease may have ended isn't worked under"(language) {
+    const service = await fake(async (what) => {
+      if (what === "acquire") await sleep(2000);
+      return what === "acquire" ? granted({ termMs: 2000, renewIntervalMs: 500 }) : [200, { released: true }];
+    });
+    const worker = start(language, { name: `late-${language.command}`, key: "a key" }, 0, { api: service.url });
+    failed(await worker.ended, /slot was lost: its lease has ended/);
+    service.end();
+    assert.equal(seen.has(worker.path), false);
+  },
+
   async "a release that is refused is told"(language) {
     const source = await sourceOf(language, "refused", {});
     const worker = start(language, source, 2000);
@@ -253,7 +301,7 @@ const cases = {
       if (what === "release") return [200, { released: true }];
       if (body.waitMs === 0) return granted();
       asked();
-      return sleep(20_000, [], { ref: false }); // granted, but the answer doesn't arrive
+      return never(); // granted, but the answer doesn't arrive
     });
     const worker = start(language, { name: `taken-${language.command}`, key: "a key" }, 0, { api: service.url });
     await first;
@@ -281,7 +329,7 @@ const cases = {
   },
 };
 
-/** What another program does that imports the worker. `source` is what it has for its environment. */
+/** What another program says that imports the worker. */
 const importing = (command, flag, program, env) =>
   new Promise((resolve) => {
     const child = spawn(command, [flag, program], { env: { ...process.env, PYTHONPATH: "docs/cookbook", PYTHONDONTWRITEBYTECODE: "1", ...env } });
@@ -323,6 +371,26 @@ const noPython = spawnSync("python3", ["--version"]).status === 0 ? false : "pyt
 test("the Python worker leaves the signals of a program that imports it alone", { skip: noPython }, async () => {
   const program = "import signal, worker; print(signal.getsignal(signal.SIGTERM) is signal.SIG_DFL, signal.getsignal(signal.SIGINT) is signal.default_int_handler)";
   assert.equal(await importing("python3", "-c", program, away), "True True");
+});
+
+test("a Python program without threads lets go too when a handler of its own raises, in its call and in the queue", { skip: noPython }, async () => {
+  const source = await server.createSource("alone", { concurrency: { limit: 1 } });
+  const program = `
+import signal, worker
+signal.signal(signal.SIGALRM, worker.ended)
+signal.setitimer(signal.ITIMER_REAL, 1)
+with worker.Slot(20_000) as slot:
+    slot.open("http://127.0.0.1:${upstream.address().port}/alone/20000")
+`;
+  const env = { LOCK_API: `http://127.0.0.1:${server.port}/pools/alone/lock`, ACCESS_KEY: source.key };
+  assert.equal(await importing("python3", "-c", program, env), "");
+  assert.equal((await server.state(source)).inUse, 0);
+  const held = await server.grant(source);
+  assert.equal(await importing("python3", "-c", program, env), "");
+  await server.untilDepth(source, 0);
+  await server.release(source, held);
+  await nothingIsHeld(source);
+  assert.equal((await server.state(source)).counters.released, 2, "no lease had to end");
 });
 
 test("a forked Python process neither shares the key's refresh token nor releases its parent's slot", { skip: noPython }, async () => {

@@ -1,4 +1,5 @@
 // The workers of the cookbook run as they stand, against a server and an upstream that takes only so many at once.
+// What they do when something goes wrong: cookbook-faults.test.mjs.
 
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";

@@ -42,6 +42,7 @@ fn operation_of(route: Route) -> &'static str {
             Control::RevokeKey { .. } => "revokeKey",
             Control::ReadLog(_) => "getAccessLog",
             Control::ReadAudit(_) => "getControlLog",
+            Control::ReadDirectoryAudit => "getDirectoryLog",
         },
     }
 }
@@ -129,6 +130,7 @@ fn every_route_is_documented() {
         Control::RevokeKey { source, key },
         Control::ReadLog(source),
         Control::ReadAudit(source),
+        Control::ReadDirectoryAudit,
     ];
     let routed: BTreeSet<&str> = control
         .map(Route::Control)

@@ -3,7 +3,7 @@
 
 use super::metrics;
 use super::problem::{Kind, Problem};
-use crate::governor::command::{Answer, Gauge, Grant, Refusal, Renewed, Verdict};
+use crate::governor::command::{Answer, Gauge, Grant, Outcome, Refusal, Renewed, Verdict};
 use crate::governor::ids::RequestId;
 use crate::governor::time::{Millis, Span};
 use crate::json::Json;
@@ -97,26 +97,22 @@ fn granted(grant: &Grant) -> HttpAnswer {
 }
 
 fn refused(refusal: Refusal, now: Millis, roll: u32) -> HttpAnswer {
-    let (reason, message) = match refusal {
-        Refusal::QueueFull { .. } => (
-            "queue_full",
-            "The queue of this source is full; try again after Retry-After.",
-        ),
-        Refusal::Cooldown { .. } => (
-            "cooldown",
-            "The upstream asked to hold back; try again after Retry-After, or queue with waitMs.",
-        ),
-        Refusal::Rpm { .. } => (
-            "rpm",
-            "The calls of this minute are used up; try again after Retry-After, or queue with waitMs.",
-        ),
-        Refusal::NoFreeSlot { .. } => (
-            "no_free_slot",
-            "All slots are in use; try again after Retry-After, or queue with waitMs.",
-        ),
+    let message = match refusal {
+        Refusal::QueueFull { .. } => {
+            "The queue of this source is full; try again after Retry-After."
+        }
+        Refusal::Cooldown { .. } => {
+            "The upstream asked to hold back; try again after Retry-After, or queue with waitMs."
+        }
+        Refusal::Rpm { .. } => {
+            "The calls of this minute are used up; try again after Retry-After, or queue with waitMs."
+        }
+        Refusal::NoFreeSlot { .. } => {
+            "All slots are in use; try again after Retry-After, or queue with waitMs."
+        }
     };
     let mut problem = Problem::new(Kind::TooManyRequests, message);
-    problem.reason = Some(reason);
+    problem.reason = Some(Outcome::from(refusal).word());
     let seconds = match refusal {
         Refusal::Cooldown { opens_at } | Refusal::Rpm { opens_at } => {
             let wait = opens_at.since(now);

@@ -20,6 +20,7 @@ mod object;
 mod operate;
 mod page;
 mod policy;
+mod refused;
 mod sql;
 mod store;
 mod summary;
@@ -202,6 +203,8 @@ async fn serve(config: &Rc<Config>, context: &Context, request: &Request, id: Re
         }),
         Route::Page(page) => page::serve(config, page, id).await,
         Route::Refresh { source } => control::refresh(request, context, id, source),
-        Route::Control(control) => control::serve(config, request, id, control, target.query).await,
+        Route::Control(control) => {
+            control::serve(config, context, request, id, control, target.query).await
+        }
     }
 }

@@ -110,6 +110,8 @@ impl Governor {
             ring: Ring::restored(keep, snapshot.blocks, snapshot.next_row)
                 .with_doorstep_at(snapshot.next_doorstep),
         };
+        // All that is stored is counted now.
+        governor.tally.counted = Some(last);
         for slot in snapshot.held {
             governor.slots.insert(slot);
         }

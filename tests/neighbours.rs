@@ -65,13 +65,46 @@ const CONTROL_CALLS: [&str; 16] = [
 /// Of a refresh token: 32 bytes.
 const DIGEST: &str = "BAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQ";
 
-const DIRECTORY_CALLS: [&str; 5] = [
+const DIRECTORY_CALLS: [&str; 11] = [
     "register?source=demo&createdAt=1&updatedAt=2",
     "remove?source=demo",
     "has?source=demo",
     "push?source=demo&at=1&limit=2&inUse=3&depth=4",
     "list?limit=5&after=",
+    "metrics?",
+    "register?source=demo&createdAt=1&updatedAt=2&request=00000000000000000000000000000001&ip=::1",
+    "remove?source=demo&request=00000000000000000000000000000001&ip=::1",
+    "refused?credential=admin&count=3&source=demo&ip=::1",
+    "refused?credential=refresh&count=1",
+    "audit?limit=5&before=7-8",
 ];
+
+/// As the version before names wrote it: 40 figures, and it reads no more of them.
+const TALLY: &str = "12,3,0,0,5,0,0,0,0,0,7,11,2,1,10,2,0,0,0,0,0,0,0,0,0,0,64,\
+    11,0,0,0,0,0,0,0,0,0,0,0,42";
+
+#[test]
+fn counts_go_between_neighbouring_versions_and_back_without_loss() {
+    let url =
+        format!("http://directory/v1/push?source=demo&at=1&limit=2&inUse=3&depth=4&tally={TALLY}");
+    let call = DirectoryCall::from_url(&url).unwrap();
+    let DirectoryCall::Push { summary, .. } = &call else {
+        panic!("{call:?}");
+    };
+    assert_eq!(
+        (summary.tally.outcomes[0], summary.tally.released),
+        (12, 11)
+    );
+    // What goes out begins with what the version before reads.
+    assert!(
+        call.to_url().starts_with(&format!("{url},")),
+        "{}",
+        call.to_url()
+    );
+    let newer = format!("{url},granted:12,tokens:5");
+    let newer = DirectoryCall::from_url(&newer).unwrap();
+    assert!(newer.to_url().contains(",tokens:5"), "{}", newer.to_url());
+}
 
 #[test]
 fn lock_calls_of_the_released_version_are_read_and_written_again_as_they_were() {

@@ -10,6 +10,8 @@
 use std::collections::BTreeSet;
 
 use serde_yaml_ng::{Mapping, Value};
+use swarmvia_locks::governor::command::Outcome;
+use swarmvia_locks::wire::problem::Kind;
 use swarmvia_locks::wire::route::{Control, Hosts, Route, Target, Verb, route};
 
 const METHODS: [&str; 7] = ["get", "put", "post", "delete", "patch", "head", "options"];
@@ -42,6 +44,7 @@ fn operation_of(route: Route) -> &'static str {
             Control::RevokeKey { .. } => "revokeKey",
             Control::ReadLog(_) => "getAccessLog",
             Control::ReadAudit(_) => "getControlLog",
+            Control::ReadDirectoryAudit => "getDirectoryLog",
         },
     }
 }
@@ -129,6 +132,7 @@ fn every_route_is_documented() {
         Control::RevokeKey { source, key },
         Control::ReadLog(source),
         Control::ReadAudit(source),
+        Control::ReadDirectoryAudit,
     ];
     let routed: BTreeSet<&str> = control
         .map(Route::Control)
@@ -138,4 +142,61 @@ fn every_route_is_documented() {
         .map(operation_of)
         .collect();
     assert_eq!(documented, routed);
+}
+
+/// The words of a list in the document, sorted.
+fn words(list: &Value) -> BTreeSet<&str> {
+    let list = list.as_sequence().unwrap();
+    list.iter().map(|word| word.as_str().unwrap()).collect()
+}
+
+#[test]
+fn the_document_and_the_dashboard_have_the_word_of_every_outcome() {
+    let document = document();
+    let all = BTreeSet::from(Outcome::WORDS);
+    assert_eq!(all.len(), Outcome::WORDS.len(), "a word has one counter");
+    let components = &document["components"];
+    let counted = &components["schemas"]["Counters"]["properties"]["acquires"]["required"];
+    assert_eq!(words(counted), all);
+    let sought = words(&components["parameters"]["SoughtOutcome"]["schema"]["enum"]);
+    assert_eq!(&sought - &all, BTreeSet::from(["refused"]));
+    assert_eq!(&all - &sought, BTreeSet::new());
+    let entry = &components["schemas"]["AccessLogEntry"]["oneOf"][0]["properties"];
+    let logged = words(&entry["outcome"]["enum"]);
+    assert_eq!(&all - &logged, BTreeSet::from(["omitted"]));
+    let dashboard = std::fs::read_to_string("dashboard/app/source/attempts.tsx").unwrap();
+    for word in all {
+        assert!(dashboard.contains(&format!("\"{word}\"")), "{word}");
+    }
+}
+
+#[test]
+fn every_outcome_has_a_word_a_status_and_a_counter_and_says_what_its_error_says() {
+    let all = Outcome::AT_DOOR.iter().map(|(_, outcome)| *outcome).chain([
+        Outcome::Granted,
+        Outcome::QueueFull,
+        Outcome::Cooldown,
+        Outcome::Rpm,
+        Outcome::NoFreeSlot,
+        Outcome::QueueTimeout,
+        Outcome::Left,
+        Outcome::Omitted(3),
+    ]);
+    let mut places = BTreeSet::new();
+    for outcome in all {
+        assert_eq!(Outcome::WORDS[outcome.place()], outcome.word());
+        assert_eq!(outcome.status() == 0, outcome.omitted().is_some());
+        places.insert(outcome.place());
+    }
+    assert_eq!(places, (0..Outcome::WORDS.len()).collect());
+    for (outcome, kind) in [
+        (Outcome::Unauthorized, Kind::Unauthorized),
+        (Outcome::Forbidden, Kind::Forbidden),
+        (Outcome::InvalidRequest, Kind::InvalidRequest),
+        (Outcome::PayloadTooLarge, Kind::PayloadTooLarge),
+        (Outcome::QueueTimeout, Kind::QueueTimeout),
+        (Outcome::QueueFull, Kind::TooManyRequests),
+    ] {
+        assert_eq!(outcome.status(), kind.status(), "{outcome:?}");
+    }
 }

@@ -12,9 +12,10 @@ use web_sys::{Request, Response};
 
 use super::config::Config;
 use super::js::Context;
-use super::{Fault, Reply, answered, door, forward, js, log, policy};
+use super::{Fault, Reply, answered, door, forward, js, log, policy, refused};
 use crate::access::keys::{KeyGrant, SigningKeys};
 use crate::access::refresh::RefreshSecret;
+use crate::access::refused::Credential;
 use crate::fields::{FieldError, Fields};
 use crate::governor::ids::{KeyId, RequestId, Version};
 use crate::governor::settings::Settings;
@@ -22,7 +23,7 @@ use crate::governor::time::{Millis, Span};
 use crate::json::object;
 use crate::outcome::Report;
 use crate::protocol::control::{Action, Condition, ControlCall};
-use crate::protocol::directory::DirectoryCall;
+use crate::protocol::directory::{By, DirectoryCall};
 use crate::wire::MOST_BODY_BYTES;
 use crate::wire::answer::HttpAnswer;
 use crate::wire::paging::{attempts, backwards, forwards};
@@ -50,12 +51,18 @@ struct Operator<'a> {
 
 pub async fn serve(
     config: &Rc<Config>,
+    context: &Context,
     request: &Request,
     id: RequestId,
     control: Control<'_>,
     query: &str,
 ) -> Reply {
     if let Err(reply) = door::admin(config, request) {
+        // One that was wrong, not none at all.
+        if matches!(reply, Reply::Late(..)) {
+            let ip = door::address_text(config, request);
+            refused::note(config, context, Credential::Admin, control.source(), ip);
+        }
         return reply;
     }
     let body = match door::read_body(request).await {
@@ -70,6 +77,7 @@ pub async fn serve(
     let done = match control {
         Control::ListSources => operator.list_sources(query).await,
         Control::Metrics => operator.metrics().await,
+        Control::ReadDirectoryAudit => operator.audit(query).await,
         Control::PutSource(source) => operator.put(source, &body).await,
         Control::ShowSource(source) => operator.pass(source, Ok(Action::Show)).await,
         Control::DeleteSource(source) => operator.delete(source).await,
@@ -128,12 +136,16 @@ thread_local! {
     static REFRESH: Refreshing = Closure::own_assert_unwind_safe(|request: Request, context: Context, said: String, body, _took| {
         let (id, source) = said.split_once(' ').unwrap_or_default();
         let (id, source) = (id.parse().unwrap_or(RequestId(0)), source.to_owned());
-        answered(id, &context, async move {
+        answered(id, &context.clone(), async move {
             let Some(config) = Config::known() else {
                 return Fault::because("a call without a deployment", id).into();
             };
             let operator = Operator { config: &config, request: &request, id };
             let done = operator.refresh(&source, door::body_of(body)).await;
+            if matches!(&done, Err(problem) if problem.kind == Kind::Unauthorized) {
+                let ip = door::address_text(&config, &request);
+                refused::note(&config, &context, Credential::Refresh, Some(&source), ip);
+            }
             done.unwrap_or_else(Reply::from).noted(&source, id)
         })
     });
@@ -218,8 +230,16 @@ impl Operator<'_> {
             source: source.to_owned(),
             created_at: moment("createdAt"),
             updated_at: moment("updatedAt"),
+            by: self.by(),
         };
         self.tell_directory(&call).await.map(|_| ())
+    }
+
+    fn by(&self) -> By {
+        By {
+            request: Some(self.id),
+            ip: door::address_text(self.config, self.request),
+        }
     }
 
     async fn tell_directory(&self, call: &DirectoryCall) -> Result<Response, Problem> {
@@ -231,7 +251,8 @@ impl Operator<'_> {
     async fn delete(&self, source: &str) -> Result<Reply, Problem> {
         let response = self.call(source, Action::Delete, None, None).await?;
         let source = source.to_owned();
-        self.tell_directory(&DirectoryCall::Remove { source })
+        let by = self.by();
+        self.tell_directory(&DirectoryCall::Remove { source, by })
             .await?;
         Ok(Reply::Passed(response))
     }
@@ -242,18 +263,36 @@ impl Operator<'_> {
             limit,
             after: after.map_or_else(String::new, |name| name.0),
         };
-        let response = self.tell_directory(&call).await?;
-        let list = forward::text_of(&response).await?;
-        Ok(Reply::Ours(HttpAnswer {
-            status: 200,
-            headers: Vec::new(),
-            body: list,
-        }))
+        self.list(&call).await
+    }
+
+    async fn audit(&self, query: &str) -> Result<Reply, Problem> {
+        let (limit, before) = backwards(query)?;
+        self.list(&DirectoryCall::Audit { limit, before }).await
     }
 
     async fn metrics(&self) -> Result<Reply, Problem> {
-        let response = self.tell_directory(&DirectoryCall::Metrics).await?;
-        Ok(Reply::Passed(response))
+        let text = self.ask_directory(&DirectoryCall::Metrics).await?;
+        Ok(Reply::Ours(HttpAnswer::metrics(text)))
+    }
+
+    /// A list as the directory wrote it, under the id of this request.
+    async fn list(&self, call: &DirectoryCall) -> Result<Reply, Problem> {
+        Ok(Reply::Ours(HttpAnswer {
+            status: 200,
+            headers: Vec::new(),
+            body: self.ask_directory(call).await?,
+        }))
+    }
+
+    async fn ask_directory(&self, call: &DirectoryCall) -> Result<String, Problem> {
+        let response = self.tell_directory(call).await?;
+        if !response.ok() {
+            // Of the version before, it doesn't know what it is asked for.
+            let status = response.status();
+            return Err(Fault::because("the directory can't say", status).into());
+        }
+        Ok(forward::text_of(&response).await?)
     }
 
     async fn mint(&self, source: &str, body: &[u8]) -> Result<Reply, Problem> {

@@ -1,16 +1,20 @@
 //! The directory: one object that lists the sources, with the summary that each
 //! active one pushed last. It is off the path of lock calls.
 
+mod audit;
+
 use wasm_bindgen::prelude::*;
 use web_sys::{Request, Response};
 
 use super::Fault;
-use super::js::{self, ObjectContext};
+use super::js::{self, ObjectContext, Storage};
 use super::object::{ABSENT, AGAIN};
 use super::sql::{self, Bindings, Row, Sql};
 use crate::governor::ids::RequestId;
+use crate::governor::tally::Tally;
+use crate::governor::time::Millis;
 use crate::json::{Json, object};
-use crate::protocol::directory::{DirectoryCall, Summary};
+use crate::protocol::directory::{By, DirectoryCall, Summary};
 use crate::wire::answer::HttpAnswer;
 use crate::wire::metrics::{self, Figures};
 use crate::wire::problem::Problem;
@@ -25,7 +29,7 @@ const CREATE: [&str; 2] = [
     in_use INTEGER,
     depth INTEGER
 ) STRICT, WITHOUT ROWID",
-    // What each source counted, in the order of `Tally::to_text`.
+    // What each source counted, as `Tally::to_text` says it.
     "CREATE TABLE IF NOT EXISTS tallies (
     name TEXT PRIMARY KEY,
     tally TEXT NOT NULL
@@ -48,6 +52,7 @@ enum Said {
 
 #[wasm_bindgen]
 pub struct Directory {
+    storage: Storage,
     sql: Sql,
 }
 
@@ -59,8 +64,9 @@ pub struct Directory {
 impl Directory {
     #[wasm_bindgen(constructor)]
     pub fn new(context: ObjectContext, _env: worker::Env) -> Self {
-        let sql = Sql::of(&context.storage());
-        Self { sql }
+        let storage = context.storage();
+        let sql = Sql::of(&storage);
+        Self { storage, sql }
     }
 
     pub fn fetch(&self, request: Request) -> Result<Response, JsValue> {
@@ -80,7 +86,7 @@ impl Directory {
     }
 
     fn serve(&self, call: &DirectoryCall) -> Result<Said, JsValue> {
-        for table in CREATE {
+        for table in CREATE.into_iter().chain(audit::CREATE) {
             self.sql.run(table, Bindings::new())?;
         }
         match call {
@@ -88,33 +94,33 @@ impl Directory {
                 source,
                 created_at,
                 updated_at,
+                by,
             } => {
-                self.sql.run(
-                    "INSERT INTO sources (name, created_at, updated_at) VALUES (?, ?, ?)
-                     ON CONFLICT (name) DO UPDATE SET created_at = excluded.created_at,
-                     updated_at = excluded.updated_at",
-                    Bindings::new()
-                        .text(source)
-                        .moment(*created_at)
-                        .moment(*updated_at),
-                )?;
+                self.at_once(|| self.register(source, *created_at, *updated_at, by))?;
                 Ok(Said::Done)
             }
-            DirectoryCall::Remove { source } => {
-                for delete in REMOVE {
-                    self.sql.run(delete, Bindings::new().text(source))?;
-                }
+            DirectoryCall::Remove { source, by } => {
+                self.at_once(|| self.remove(source, by))?;
                 Ok(Said::Done)
             }
-            DirectoryCall::Has { source } => {
-                let query = "SELECT 1 FROM sources WHERE name = ?";
-                let found = self.sql.rows(query, Bindings::new().text(source))?;
-                Ok(if found.is_empty() {
-                    Said::Absent
-                } else {
-                    Said::Done
-                })
+            DirectoryCall::Refused {
+                credential,
+                refusals,
+            } => {
+                let now = js::now();
+                self.at_once(|| audit::refused(&self.sql, now, *credential, refusals))?;
+                Ok(Said::Done)
             }
+            DirectoryCall::Audit { limit, before } => {
+                let page = audit::page(&self.sql, *limit, *before)?;
+                let next = page.next.map(|next| next.to_string());
+                Ok(Said::List(object! {"entries": page.entries, "next": next}))
+            }
+            DirectoryCall::Has { source } => Ok(if self.has(source)? {
+                Said::Done
+            } else {
+                Said::Absent
+            }),
             DirectoryCall::Push { source, summary } => {
                 self.push(source, summary)?;
                 Ok(Said::Done)
@@ -122,6 +128,54 @@ impl Directory {
             DirectoryCall::Metrics => self.metrics().map(Said::Metrics),
             DirectoryCall::List { limit, after } => self.list(*limit, after).map(Said::List),
         }
+    }
+
+    /// All or nothing: a call that failed is made again, and is one entry.
+    fn at_once(&self, mut work: impl FnMut() -> Result<(), JsValue>) -> Result<(), JsValue> {
+        self.storage.transaction(&mut work).map(|_| ())
+    }
+
+    fn register(
+        &self,
+        source: &str,
+        created_at: Millis,
+        updated_at: Millis,
+        by: &By,
+    ) -> Result<(), JsValue> {
+        let query = "SELECT created_at FROM sources WHERE name = ?";
+        let known = self.sql.rows(query, Bindings::new().text(source))?;
+        let known = known.first().and_then(|row| row.moment("created_at"));
+        if known != Some(created_at) {
+            // What a source of this name counted before is not this one's.
+            self.forget(source)?;
+            audit::source_was(&self.sql, js::now(), "created", source, by)?;
+        }
+        self.sql.run(
+            "INSERT INTO sources (name, created_at, updated_at) VALUES (?, ?, ?)
+             ON CONFLICT (name) DO UPDATE SET updated_at = excluded.updated_at",
+            Bindings::new()
+                .text(source)
+                .moment(created_at)
+                .moment(updated_at),
+        )
+    }
+
+    fn remove(&self, source: &str, by: &By) -> Result<(), JsValue> {
+        if self.has(source)? {
+            audit::source_was(&self.sql, js::now(), "deleted", source, by)?;
+        }
+        self.forget(source)
+    }
+
+    fn forget(&self, source: &str) -> Result<(), JsValue> {
+        let mut all = REMOVE.into_iter();
+        all.try_for_each(|delete| self.sql.run(delete, Bindings::new().text(source)))
+    }
+
+    fn has(&self, source: &str) -> Result<bool, JsValue> {
+        let query = "SELECT 1 FROM sources WHERE name = ?";
+        let found = self.sql.rows(query, Bindings::new().text(source))?;
+        Ok(!found.is_empty())
     }
 
     fn push(&self, source: &str, summary: &Summary) -> Result<(), JsValue> {
@@ -135,6 +189,10 @@ impl Directory {
                 .number(summary.depth)
                 .text(source),
         )?;
+        if summary.tally == Tally::default() {
+            // Nothing was counted, or it can't be read here: no count goes back.
+            return Ok(());
+        }
         self.sql.run(
             "INSERT INTO tallies SELECT name, ? FROM sources WHERE name = ?
              ON CONFLICT (name) DO UPDATE SET tally = excluded.tally",
@@ -149,7 +207,7 @@ impl Directory {
             Bindings::new(),
         )?;
         let all: Vec<Figures> = rows.iter().filter_map(figures).collect();
-        Ok(metrics::text(&all))
+        Ok(metrics::text(&all, audit::totals(&self.sql)?))
     }
 
     fn list(&self, limit: u32, after: &str) -> Result<Json, JsValue> {

@@ -3,6 +3,7 @@
 
 mod keys;
 mod learned;
+mod refused;
 mod views;
 
 use wasm_bindgen_futures::JsFuture;

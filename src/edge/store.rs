@@ -26,7 +26,7 @@ use crate::governor::time::Millis;
 use crate::json::Json;
 use crate::protocol::directory::Summary;
 use layout::{CREATE, CREATE_TOLD, LAYOUT};
-pub use logs::Page;
+pub use logs::{Page, newest_first};
 
 /// Entries of the audit log that are kept.
 const AUDIT_KEEP: u32 = 1000;

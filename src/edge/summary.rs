@@ -4,10 +4,12 @@
 //! It is told by a timer, not by a call: soon after something new happened in a
 //! quiet time, and at most every 15 s. The timer keeps the object in memory until
 //! it rings, so the last word on a burst is told too. What is told is stored
-//! first, in one row, and counting goes on from it when the object is loaded: so
-//! counts never go back, a word that comes twice does no harm, and one that gets
-//! lost is in the next. What an object had not told when it was cut off (a crash,
-//! a deployment) is not counted.
+//! first, in one row, with the last attempt that is in it, and counting goes on
+//! from there when the object is loaded: so counts never go back, a word that comes
+//! twice does no harm, and one that gets lost is in the next. What an object had not
+//! told when it was cut off (a crash, a deployment) is counted from its log
+//! (`store/load.rs`), but for what the log doesn't say: releases, reports and
+//! refreshes, and attempts that were overwritten.
 
 use wasm_bindgen::JsValue;
 
@@ -31,7 +33,7 @@ impl Source {
             limit: gauge.limit,
             in_use: gauge.in_use,
             depth: gauge.depth,
-            tally: *self.governor.tally(),
+            tally: self.governor.tally().clone(),
         }
     }
 
@@ -40,7 +42,8 @@ impl Source {
         let summary = self.summary(now);
         let is_known = self
             .told
-            .is_some_and(|told| Summary { at: now, ..told } == summary);
+            .as_ref()
+            .is_some_and(|told| told.says_as(&summary));
         (!is_known).then_some(summary)
     }
 }
@@ -51,7 +54,8 @@ impl Object {
         if self.news.is_set() || self.directory.is_none() || source.news(now).is_none() {
             return;
         }
-        let last = source.told.map_or(Millis::EPOCH, |told| told.at);
+        let last = source.told.as_ref();
+        let last = last.map_or(Millis::EPOCH, |told| told.at);
         // A clock that stepped back must not put it off.
         let due = last
             .plus(INTERVAL)
@@ -74,8 +78,8 @@ impl Object {
             self.apply(source, now, Command::Tick, |_| Vec::new())?;
             if let Some(summary) = source.news(now) {
                 self.store.commit(&[Write::Told(&summary)])?;
+                self.push(source.header.name.clone(), Box::new(summary.clone()));
                 source.told = Some(summary);
-                self.push(source.header.name.clone(), Box::new(summary));
             }
             Ok(())
         });

@@ -50,6 +50,10 @@ pub struct Source {
     armed: Option<Millis>,
     /// What the directory was told last, as it is stored.
     pub told: Option<Summary>,
+    /// When a refused refresh was last said in the platform's log, and how many
+    /// were refused since.
+    pub refusal_said: Millis,
+    pub refusals_unsaid: u32,
 }
 
 impl Source {
@@ -60,6 +64,8 @@ impl Source {
             families,
             armed: None,
             told: None,
+            refusal_said: Millis::EPOCH,
+            refusals_unsaid: 0,
         }
     }
 }

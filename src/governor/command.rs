@@ -212,24 +212,78 @@ pub struct SlotRow {
     pub request_deadline: Millis,
 }
 
-/// How an attempt ended, as the access log says it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Outcome {
-    Granted,
-    QueueFull,
-    Cooldown,
-    Rpm,
-    NoFreeSlot,
-    QueueTimeout,
-    /// 401, at the door or while waiting.
-    Unauthorized,
-    /// 403 at the door.
-    Forbidden,
-    InvalidRequest,
-    PayloadTooLarge,
-    Left,
-    /// So many refusals at the door were left out of the log here.
-    Omitted(u32),
+/// Makes the one table of how an attempt may end out of a line for each word.
+macro_rules! outcomes {
+    ($($word:ident { $(
+        $(#[$doc:meta])* $variant:ident $(($count:ty))? = $status:literal $(at door $door:literal)?
+    ),+ })+) => {
+        /// How an attempt ended, as the access log says it.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Outcome {
+            $($($(#[$doc])* $variant $(($count))?,)+)+
+        }
+
+        /// The words in their order, so that each has a place.
+        #[expect(non_camel_case_types, reason = "a word is written as it is sent")]
+        #[derive(Clone, Copy)]
+        enum Word {
+            $($word,)+
+        }
+
+        impl Outcome {
+            /// The words of all outcomes. What is stored names them, so their order
+            /// may change and new ones may come.
+            pub const WORDS: [&str; [$(stringify!($word)),+].len()] = [$(stringify!($word)),+];
+
+            /// What may end an acquire before it came to the governor, each under
+            /// a name of its own, where the log may have one word for two.
+            pub const AT_DOOR: &[(&str, Self)] = &[$($($(($door, Self::$variant),)?)+)+];
+
+            /// The place of its word among [`Self::WORDS`].
+            pub const fn place(self) -> usize {
+                let word = match self {
+                    $($(Self::$variant { .. } => Word::$word,)+)+
+                };
+                word as usize
+            }
+
+            /// The word in the log, in the counts, and in `reason` of an error body.
+            pub const fn word(self) -> &'static str {
+                match self {
+                    $($(Self::$variant { .. } => stringify!($word),)+)+
+                }
+            }
+
+            /// The HTTP status that the caller got, 499 where it went away, 0 where
+            /// it stands for several.
+            pub const fn status(self) -> u16 {
+                match self {
+                    $($(Self::$variant { .. } => $status,)+)+
+                }
+            }
+        }
+    };
+}
+
+outcomes! {
+    granted { Granted = 200 }
+    queue_full { QueueFull = 429 }
+    cooldown { Cooldown = 429 }
+    rpm { Rpm = 429 }
+    no_free_slot { NoFreeSlot = 429 }
+    queue_timeout { QueueTimeout = 504 }
+    unauthorized {
+        /// At the door or while waiting.
+        Unauthorized = 401 at door "unauthorized",
+        Forbidden = 403 at door "forbidden"
+    }
+    invalid_request { InvalidRequest = 400 at door "invalid_request" }
+    payload_too_large { PayloadTooLarge = 413 at door "payload_too_large" }
+    left { Left = 499 }
+    omitted {
+        /// So many refusals at the door were left out of the log here.
+        Omitted(u32) = 0
+    }
 }
 
 impl Outcome {
@@ -238,39 +292,6 @@ impl Outcome {
         match self {
             Self::Omitted(count) => Some(count),
             _ => None,
-        }
-    }
-
-    /// The word in the log, and in `reason` of an error body.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Granted => "granted",
-            Self::QueueFull => "queue_full",
-            Self::Cooldown => "cooldown",
-            Self::Rpm => "rpm",
-            Self::NoFreeSlot => "no_free_slot",
-            Self::QueueTimeout => "queue_timeout",
-            Self::Unauthorized | Self::Forbidden => "unauthorized",
-            Self::InvalidRequest => "invalid_request",
-            Self::PayloadTooLarge => "payload_too_large",
-            Self::Omitted(_) => "omitted",
-            Self::Left => "left",
-        }
-    }
-
-    /// The HTTP status that the caller got, 499 where it went away, 0 where it
-    /// stands for several.
-    pub const fn status(self) -> u16 {
-        match self {
-            Self::Omitted(_) => 0,
-            Self::Granted => 200,
-            Self::InvalidRequest => 400,
-            Self::Unauthorized => 401,
-            Self::Forbidden => 403,
-            Self::PayloadTooLarge => 413,
-            Self::QueueFull | Self::Cooldown | Self::Rpm | Self::NoFreeSlot => 429,
-            Self::Left => 499,
-            Self::QueueTimeout => 504,
         }
     }
 }

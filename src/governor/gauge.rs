@@ -28,6 +28,12 @@ impl Governor {
         &self.tally
     }
 
+    /// A refresh token of this source was refused.
+    pub fn count_refused_refresh(&mut self) {
+        let count = &mut self.tally.refresh_refused;
+        *count = count.saturating_add(1);
+    }
+
     /// What was learned.
     pub fn learned(&self) -> &Learning {
         &self.learning

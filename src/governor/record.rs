@@ -54,7 +54,7 @@ impl Governor {
             let held = |row| slots.holds_row(row);
             (self.ring.allocate(now, false, held), None)
         };
-        self.tally.attempt(one.outcome, Span::ZERO);
+        self.tally.attempt(self.last, one.outcome, Span::ZERO);
         effects.extend(surplus.map(|rows| Effect::Discard { rows }));
         effects.push(Effect::Record(Attempt {
             row,
@@ -81,7 +81,7 @@ impl Governor {
         effects: &mut Vec<Effect>,
     ) -> u32 {
         self.last = Ref(self.last.0.saturating_add(1));
-        self.tally.attempt(outcome, queued);
+        self.tally.attempt(self.last, outcome, queued);
         let (slot, replays) = match got {
             Got::Nothing => (None, None),
             Got::Slot(slot) => (Some(slot), None),

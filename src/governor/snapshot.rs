@@ -33,6 +33,7 @@ pub struct Snapshot {
     pub cooldown: Option<Millis>,
     /// What was learned, as it was written down.
     pub learned: Option<String>,
-    /// What was counted when that was last written down.
+    /// What was counted when that was last written down, and what the log has
+    /// since.
     pub tally: Tally,
 }

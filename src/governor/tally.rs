@@ -2,32 +2,22 @@
 //!
 //! Figures for operators only: nothing may be decided by them. They are written
 //! down now and then, not with each call, so an object that is cut off goes on
-//! counting from what was written last (`edge/summary.rs`).
+//! counting from what was written last, and from what its log has since
+//! (`edge/summary.rs`). They are written down by name: what a neighbouring version
+//! counts beside is kept as it is, and what it doesn't know is 0.
 
 use super::command::Outcome;
+use super::ids::Ref;
 use super::time::Span;
 use crate::outcome::signal::Signal;
+
+mod text;
 
 /// Upper bounds of the histograms' buckets; a last one has none.
 pub const BOUNDS_MS: [u64; 11] = [
     10, 50, 100, 500, 1_000, 5_000, 10_000, 30_000, 60_000, 300_000, 600_000,
 ];
 const BUCKETS: usize = BOUNDS_MS.len().saturating_add(1);
-
-/// The words of the outcomes that are counted, in the order of their counts.
-pub const OUTCOMES: [&str; 11] = [
-    "granted",
-    "queue_full",
-    "cooldown",
-    "rpm",
-    "no_free_slot",
-    "queue_timeout",
-    "unauthorized",
-    "invalid_request",
-    "payload_too_large",
-    "left",
-    "omitted",
-];
 
 /// How long something took, by buckets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,20 +27,31 @@ pub struct Histogram {
     pub sum_ms: u64,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Names that only another version knows: more than a few would be no version's.
+const MOST_OTHERS: usize = 100;
+const LONGEST_NAME: usize = 40;
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Attempts by outcome, in the order of [`OUTCOMES`].
-    pub outcomes: [u64; OUTCOMES.len()],
+    /// Attempts by outcome, at the places of [`Outcome::WORDS`].
+    pub outcomes: [u64; Outcome::WORDS.len()],
     /// Slots that were given back.
     pub released: u64,
     /// Leases that ended by time alone.
     pub expired: u64,
     /// Reports of throttled calls.
     pub throttled: u64,
+    /// Refresh tokens that were written here and are good no more.
+    pub refresh_refused: u64,
     /// How long granted callers had queued.
     pub queued: Histogram,
     /// How long slots were held that were given back.
     pub held: Histogram,
+    /// The last attempt that is in these counts: later ones are in the log alone.
+    /// `None`: it wasn't written down.
+    pub counted: Option<Ref>,
+    /// What only another version counts.
+    others: Vec<(Box<str>, u64)>,
 }
 
 impl Histogram {
@@ -70,14 +71,25 @@ impl Histogram {
 }
 
 impl Tally {
-    pub fn attempt(&mut self, outcome: Outcome, queued: Span) {
-        let word = outcome.word();
-        let mut counts = OUTCOMES.iter().zip(&mut self.outcomes);
-        if let Some((_, count)) = counts.find(|(known, _)| **known == word) {
+    pub fn attempt(&mut self, reference: Ref, outcome: Outcome, queued: Span) {
+        self.counted = Some(reference);
+        if let Some(count) = self.outcomes.get_mut(outcome.place()) {
             *count = count.saturating_add(outcome.omitted().unwrap_or(1).into());
         }
         if outcome == Outcome::Granted {
             self.queued.add(queued);
+        }
+    }
+
+    /// Attempts that the log has and that were not counted yet, with the word of
+    /// their outcome; each granted one had queued for so long.
+    pub fn recount(&mut self, word: &str, times: u64, queued: Span) {
+        let before = self.figure(word).copied().unwrap_or_default();
+        self.put(word, before.saturating_add(times));
+        if word == Outcome::Granted.word() {
+            for _ in 0..times {
+                self.queued.add(queued);
+            }
         }
     }
 
@@ -88,45 +100,6 @@ impl Tally {
         let is_throttled = signal == Signal::Throttled;
         self.throttled = self.throttled.saturating_add(is_throttled.into());
     }
-
-    /// All figures in a row, for the way to the directory.
-    pub fn to_text(&self) -> String {
-        let all: Vec<String> = self.figures().map(|figure| figure.to_string()).collect();
-        all.join(",")
-    }
-
-    fn figures(&self) -> impl Iterator<Item = u64> + '_ {
-        let single = [self.released, self.expired, self.throttled];
-        let histogram = |known: &Histogram| {
-            let counts = known.counts;
-            counts.into_iter().chain([known.sum_ms])
-        };
-        self.outcomes
-            .into_iter()
-            .chain(single)
-            .chain(histogram(&self.queued))
-            .chain(histogram(&self.held))
-    }
-
-    /// `None` if it is no such text.
-    pub fn from_text(text: &str) -> Option<Self> {
-        let mut figures = text.split(',').map(|figure| figure.parse::<u64>().ok());
-        let mut next = || figures.next().flatten();
-        let mut tally = Self::default();
-        for count in &mut tally.outcomes {
-            *count = next()?;
-        }
-        tally.released = next()?;
-        tally.expired = next()?;
-        tally.throttled = next()?;
-        for histogram in [&mut tally.queued, &mut tally.held] {
-            for count in &mut histogram.counts {
-                *count = next()?;
-            }
-            histogram.sum_ms = next()?;
-        }
-        Some(tally)
-    }
 }
 
 #[cfg(test)]
@@ -134,16 +107,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_survive_their_text() {
+    fn an_outcome_counts_under_its_word() {
         let mut tally = Tally::default();
-        tally.attempt(Outcome::Granted, Span::from_ms(20));
-        tally.attempt(Outcome::Omitted(7), Span::ZERO);
-        tally.attempt(Outcome::Forbidden, Span::ZERO);
-        tally.held.add(Span::from_seconds(10_000));
-        tally.throttled = 3;
-        assert_eq!(Tally::from_text(&tally.to_text()), Some(tally));
+        tally.attempt(Ref(1), Outcome::Granted, Span::from_ms(20));
+        tally.attempt(Ref(2), Outcome::Omitted(7), Span::ZERO);
+        tally.attempt(Ref(3), Outcome::Forbidden, Span::ZERO);
         assert_eq!(tally.outcomes, [1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 7]);
-        assert_eq!(Tally::from_text("1,2"), None);
+        assert_eq!((tally.counted, tally.queued.count()), (Some(Ref(3)), 1));
     }
 
     #[test]

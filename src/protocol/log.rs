@@ -58,21 +58,16 @@ fn entry(text: &str) -> Option<TurnedAway> {
 
 /// The word of an outcome at the door: unlike the log's, each has its own.
 pub(super) fn door_word(outcome: Outcome) -> &'static str {
-    match outcome {
-        Outcome::Forbidden => "forbidden",
-        other => other.word(),
-    }
+    let mut known = Outcome::AT_DOOR.iter();
+    let found = known.find(|(_, known)| *known == outcome);
+    found.map_or(outcome.word(), |(word, _)| *word)
 }
 
 pub(super) fn door_outcome(word: &str) -> Option<Outcome> {
-    [
-        Outcome::Unauthorized,
-        Outcome::Forbidden,
-        Outcome::InvalidRequest,
-        Outcome::PayloadTooLarge,
-    ]
-    .into_iter()
-    .find(|outcome| door_word(*outcome) == word)
+    let mut known = Outcome::AT_DOOR.iter();
+    known
+        .find(|(known, _)| *known == word)
+        .map(|(_, outcome)| *outcome)
 }
 
 #[cfg(test)]

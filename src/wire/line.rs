@@ -1,9 +1,12 @@
-//! One line of the platform's log for each acquire attempt, as JSON: what the
-//! access log has, for those who gather logs elsewhere.
+//! Lines of the platform's log, as JSON, for those who gather logs elsewhere: one
+//! for each acquire attempt, with what the access log has, and one now and then
+//! for tokens that were refused.
 //!
 //! It carries no secret: no slot id, no key, no header of a caller.
 
+use crate::access::refused::{Credential, Refusals};
 use crate::governor::command::Attempt;
+use crate::governor::ids::KeyId;
 use crate::json::{Json, object};
 
 /// The line of an attempt at `source`.
@@ -20,6 +23,27 @@ pub fn of(source: &str, attempt: &Attempt) -> String {
         "count": attempt.outcome.omitted(),
         "queuedMs": attempt.queued.ms(),
         "ref": attempt.slot_reference().map(|slot| slot.to_string()),
+    };
+    line.without_nulls().to_string()
+}
+
+/// The line of tokens that were refused at the door.
+pub fn of_refusals(credential: Credential, refusals: &Refusals) -> String {
+    refused(credential, None, refusals)
+}
+
+/// The line of refresh tokens that a source wrote once; the last was of `key`.
+pub fn of_refused_refreshes(key: KeyId, refusals: &Refusals) -> String {
+    refused(Credential::Refresh, Some(key), refusals)
+}
+
+fn refused(credential: Credential, key: Option<KeyId>, refusals: &Refusals) -> String {
+    let line: Json = object! {
+        "event": credential.action(),
+        "count": refusals.count,
+        "source": refusals.source.as_deref(),
+        "keyId": key.map(|key| key.to_string()),
+        "ip": refusals.ip.as_deref(),
     };
     line.without_nulls().to_string()
 }
@@ -83,6 +107,23 @@ mod tests {
             ..repeat
         };
         assert!(!of("demo", &refused).contains("ref"));
+    }
+
+    #[test]
+    fn a_line_of_refusals_says_how_many_and_who_was_the_last() {
+        let refusals = Refusals {
+            count: 3,
+            ip: Some("192.0.2.1".into()),
+            source: Some("demo".into()),
+        };
+        assert_eq!(
+            of_refusals(Credential::Admin, &refusals),
+            r#"{"count":3,"event":"admin_refused","ip":"192.0.2.1","source":"demo"}"#
+        );
+        assert_eq!(
+            of_refused_refreshes(KeyId(2), &refusals),
+            r#"{"count":3,"event":"refresh_refused","ip":"192.0.2.1","keyId":"0000000000000002","source":"demo"}"#
+        );
     }
 
     #[test]

@@ -7,7 +7,9 @@
 
 use core::fmt::Write as _;
 
-use crate::governor::tally::{BOUNDS_MS, Histogram, OUTCOMES, Tally};
+use crate::access::refused::Credential;
+use crate::governor::command::Outcome;
+use crate::governor::tally::{BOUNDS_MS, Histogram, Tally};
 use crate::protocol::directory::Summary;
 
 /// The content type of the text.
@@ -31,7 +33,7 @@ const GAUGES: [Gauge; 3] = [
     }),
     ("waiters", "Callers in the queue.", |s| s.depth.into()),
 ];
-const COUNTERS: [Counter; 3] = [
+const COUNTERS: [Counter; 4] = [
     ("releases_total", "Slots given back.", |t| t.released),
     (
         "expired_leases_total",
@@ -42,6 +44,11 @@ const COUNTERS: [Counter; 3] = [
         "throttled_reports_total",
         "Reports of throttled upstream calls.",
         |t| t.throttled,
+    ),
+    (
+        "refresh_refused_total",
+        "Refresh tokens refused that were good once.",
+        |t| t.refresh_refused,
     ),
 ];
 const SPREADS: [Spread; 2] = [
@@ -57,8 +64,18 @@ const SPREADS: [Spread; 2] = [
     ),
 ];
 
-/// The whole text, for sources in the order of their names.
-pub fn text(all: &[Figures]) -> String {
+/// What was refused at the door, at the places of [`Credential::ALL`].
+const REFUSED: [(&str, &str); Credential::ALL.len()] = [
+    ("admin_refused_total", "Wrong admin tokens."),
+    (
+        "refresh_refused_total",
+        "Refresh tokens refused that were never written here.",
+    ),
+];
+
+/// The whole text, for sources in the order of their names. `refused`: what the
+/// directory counted, at the places of [`Credential::ALL`].
+pub fn text(all: &[Figures], refused: [u64; Credential::ALL.len()]) -> String {
     let mut out = String::new();
     for (name, help, figure) in GAUGES {
         family(&mut out, name, "gauge", help);
@@ -83,7 +100,7 @@ pub fn text(all: &[Figures]) -> String {
         "Acquire attempts by outcome.",
     );
     for one in all {
-        for (outcome, count) in OUTCOMES.iter().zip(one.summary.tally.outcomes) {
+        for (outcome, count) in Outcome::WORDS.iter().zip(one.summary.tally.outcomes) {
             let label = format!(",outcome=\"{outcome}\"");
             line(&mut out, "acquires_total", &one.source, &label, &count);
         }
@@ -99,6 +116,15 @@ pub fn text(all: &[Figures]) -> String {
         for one in all {
             histogram(&mut out, name, &one.source, figure(&one.summary.tally));
         }
+    }
+    for ((name, help), count) in REFUSED.into_iter().zip(refused) {
+        // Of the deployment, not of its locks.
+        let name = format!("swarmvia_{name}");
+        // Writing to a string can't fail.
+        let _ = writeln!(
+            out,
+            "# HELP {name} {help}\n# TYPE {name} counter\n{name} {count}"
+        );
     }
     out
 }
@@ -152,12 +178,12 @@ impl core::fmt::Display for Seconds {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::governor::command::Outcome;
+    use crate::governor::ids::Ref;
     use crate::governor::time::{Millis, Span};
 
     #[test]
     fn alerts_and_dashboard_ask_only_for_what_there_is() {
-        let known = text(&[]);
+        let known = text(&[], [0; 2]);
         for document in [
             include_str!("../../docs/alerts.yaml"),
             include_str!("../../docs/grafana.json"),
@@ -175,7 +201,7 @@ mod tests {
                 let end = words.find(|c: char| !c.is_ascii_lowercase() && c != '_' && c != '|');
                 let words = words.get(..end.unwrap_or(words.len())).unwrap_or_default();
                 for word in words.split('|').filter(|word| *word != "refused") {
-                    assert!(OUTCOMES.contains(&word), "{word}");
+                    assert!(Outcome::WORDS.contains(&word), "{word}");
                 }
             }
         }
@@ -184,9 +210,10 @@ mod tests {
     #[test]
     fn a_source_reads_as_prometheus_expects_it() {
         let mut tally = Tally::default();
-        tally.attempt(Outcome::Granted, Span::from_ms(20));
-        tally.attempt(Outcome::Rpm, Span::ZERO);
+        tally.attempt(Ref(1), Outcome::Granted, Span::from_ms(20));
+        tally.attempt(Ref(2), Outcome::Rpm, Span::ZERO);
         tally.released = 1;
+        tally.refresh_refused = 4;
         tally.held.add(Span::from_ms(1_250));
         let summary = Summary {
             at: Millis::from_epoch(1_710_000_000_500),
@@ -196,7 +223,7 @@ mod tests {
             tally,
         };
         let source = "demo".to_owned();
-        let text = text(&[Figures { source, summary }]);
+        let text = text(&[Figures { source, summary }], [5, 6]);
         for expected in [
             "# HELP swarmvia_locks_slots_in_use Slots held.\n# TYPE swarmvia_locks_slots_in_use gauge\nswarmvia_locks_slots_in_use{source=\"demo\"} 3\n",
             "swarmvia_locks_summary_timestamp_seconds{source=\"demo\"} 1710000000.5\n",
@@ -207,11 +234,14 @@ mod tests {
             "swarmvia_locks_hold_seconds_bucket{source=\"demo\",le=\"+Inf\"} 1\n",
             "swarmvia_locks_hold_seconds_sum{source=\"demo\"} 1.25\n",
             "swarmvia_locks_hold_seconds_count{source=\"demo\"} 1\n",
+            "swarmvia_locks_refresh_refused_total{source=\"demo\"} 4\n",
+            "# TYPE swarmvia_admin_refused_total counter\nswarmvia_admin_refused_total 5\n",
+            "\nswarmvia_refresh_refused_total 6\n",
         ] {
             assert!(text.contains(expected), "{expected}\n{text}");
         }
-        // As a library reads it: three gauges and a moment, the outcomes, three
-        // counters, two histograms.
+        // As a library reads it: three gauges and a moment, the outcomes, four
+        // counters, two histograms, two counters of the deployment.
         let lines = text.lines().map(|line| Ok(line.to_owned()));
         let scrape = prometheus_parse::Scrape::parse(lines).unwrap();
         let histograms = scrape.samples.iter().filter(|sample| {
@@ -219,12 +249,10 @@ mod tests {
                 if counts.len() == BOUNDS_MS.len() + 1)
         });
         assert_eq!(histograms.count(), 2);
-        assert_eq!(scrape.docs.len(), 10);
-        assert!(
-            scrape
-                .samples
-                .iter()
-                .all(|sample| sample.labels.get("source") == Some("demo"))
-        );
+        assert_eq!(scrape.docs.len(), 13);
+        for sample in &scrape.samples {
+            let of_source = sample.metric.starts_with("swarmvia_locks_");
+            assert_eq!(sample.labels.get("source").is_some(), of_source);
+        }
     }
 }

@@ -5,8 +5,8 @@ use core::fmt;
 use std::str::FromStr;
 
 use crate::fields::{FieldError, natural};
+use crate::governor::command::Outcome;
 use crate::governor::ids::{KeyId, NotAnId, RequestId};
-use crate::governor::tally::OUTCOMES;
 
 /// Entries of a page unless the caller says how many.
 const USUAL: u32 = 100;
@@ -101,7 +101,7 @@ pub fn backwards(query: &str) -> Result<(u32, Option<Cursor>), FieldError> {
 pub fn attempts(query: &str) -> Result<(u32, Option<Cursor>, Sought), FieldError> {
     let known = ["limit", "before", "outcome", "keyId", "requestId"];
     let page = Parameters::of(query, &known)?;
-    let words = format!("refused or one of {}", OUTCOMES.join(", "));
+    let words = format!("refused or one of {}", Outcome::WORDS.join(", "));
     let sought = Sought {
         outcome: page.read("outcome", &words)?,
         key: page.read("keyId", "the id of a key, 16 hexadecimal digits")?,
@@ -129,7 +129,7 @@ impl FromStr for OutcomeWord {
     type Err = NotAnId;
 
     fn from_str(text: &str) -> Result<Self, NotAnId> {
-        let words = OUTCOMES.into_iter().chain([REFUSED.0]);
+        let words = Outcome::WORDS.into_iter().chain([REFUSED.0]);
         let mut words = words.filter(|word| *word == text);
         words.next().map(Self).ok_or(NotAnId)
     }

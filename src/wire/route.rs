@@ -76,12 +76,20 @@ pub enum Control<'a> {
     Reset(&'a str),
     Explain(&'a str),
     ListSlots(&'a str),
-    ForceRelease { source: &'a str, reference: &'a str },
+    ForceRelease {
+        source: &'a str,
+        reference: &'a str,
+    },
     MintKey(&'a str),
     ListKeys(&'a str),
-    RevokeKey { source: &'a str, key: &'a str },
+    RevokeKey {
+        source: &'a str,
+        key: &'a str,
+    },
     ReadLog(&'a str),
     ReadAudit(&'a str),
+    /// Of sources that were made and deleted, and of tokens that were refused.
+    ReadDirectoryAudit,
     Metrics,
 }
 
@@ -89,7 +97,7 @@ impl<'a> Control<'a> {
     /// The source that it is about; `None`: all.
     pub const fn source(self) -> Option<&'a str> {
         match self {
-            Self::ListSources | Self::Metrics => None,
+            Self::ListSources | Self::Metrics | Self::ReadDirectoryAudit => None,
             Self::PutSource(source)
             | Self::ShowSource(source)
             | Self::DeleteSource(source)
@@ -220,6 +228,7 @@ fn lock<'a>(method: &str, source: &'a str, verb: Verb<'a>) -> Result<Route<'a>, 
 fn control<'a>(path: &[&'a str], method: &str) -> Result<Control<'a>, Problem> {
     match *path {
         ["metrics"] => only(method, "GET", Control::Metrics),
+        ["audit"] => only(method, "GET", Control::ReadDirectoryAudit),
         ["pools"] => only(method, "GET", Control::ListSources),
         ["pools", source] => match method {
             "GET" => Ok(Control::ShowSource(source)),
@@ -281,6 +290,8 @@ mod tests {
             ("POST", "/pools/-a/lock/acquire", 404),
             ("PATCH", "/pools/a", 405),
             ("GET", "/pools", 200),
+            ("GET", "/audit", 200),
+            ("DELETE", "/audit", 405),
             ("GET", "/pools/", 404),
             ("GET", "/pools/a/nothing", 404),
             ("GET", "/healthz", 200),

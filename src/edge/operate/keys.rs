@@ -64,10 +64,10 @@ impl Operation<'_> {
     ) -> Result<HttpAnswer, Fault> {
         let comes_to = source.families.refresh(key, shown, successor, self.now);
         let Some(family) = source.families.find(key) else {
-            return Ok(Problem::bad_refresh_token().into_answer());
+            return Ok(self.refuse_refresh(source, key));
         };
         match comes_to {
-            Refresh::Refused => Ok(Problem::bad_refresh_token().into_answer()),
+            Refresh::Refused => Ok(self.refuse_refresh(source, key)),
             Refresh::Again => Ok(handed_out(200, family)),
             Refresh::Rotated => {
                 self.object.store.commit(&[Write::Family { key, family }])?;
@@ -75,7 +75,7 @@ impl Operation<'_> {
             }
             Refresh::Reused => {
                 self.dismiss(source, key, "a retired refresh token was used again")?;
-                Ok(Problem::bad_refresh_token().into_answer())
+                Ok(self.refuse_refresh(source, key))
             }
         }
     }

@@ -5,9 +5,10 @@ use super::learned;
 use crate::edge::store::Page;
 use crate::edge::turn::Source;
 use crate::governor::Governor;
+use crate::governor::command::Outcome;
 use crate::governor::ids::{KeyId, Ref};
 use crate::governor::slots::Slot;
-use crate::governor::tally::{OUTCOMES, Tally};
+use crate::governor::tally::Tally;
 use crate::governor::time::Millis;
 use crate::json::{Json, object};
 use crate::wire::answer::HttpAnswer;
@@ -52,13 +53,14 @@ pub fn state(governor: &Governor, now: Millis) -> Json {
 
 /// What happened since the source was made.
 fn counters(tally: &Tally) -> Json {
-    let outcomes = OUTCOMES.into_iter().zip(tally.outcomes);
+    let outcomes = Outcome::WORDS.into_iter().zip(tally.outcomes);
     let outcomes = outcomes.map(|(word, count)| (word, count.into()));
     object! {
         "acquires": Json::object(outcomes.collect()),
         "released": tally.released,
         "expired": tally.expired,
         "throttled": tally.throttled,
+        "refreshRefused": tally.refresh_refused,
     }
 }
 

@@ -14,7 +14,8 @@ use crate::governor::rpm::WINDOW;
 use crate::governor::settings::Settings;
 use crate::governor::slots::Slot;
 use crate::governor::snapshot::Snapshot;
-use crate::governor::time::Millis;
+use crate::governor::tally::Tally;
+use crate::governor::time::{Millis, Span};
 use crate::protocol::directory::Summary;
 
 /// A source as it was kept.
@@ -55,8 +56,8 @@ impl Store {
         snapshot.cooldown = source.moment("cooldown_until");
         snapshot.learned = source.text("learned");
         let told = self.told()?;
-        snapshot.tally = told.map(|told| told.tally).unwrap_or_default();
-        let counted = told.map_or(Millis::EPOCH, |told| told.at);
+        let counted = told.as_ref().map_or(Millis::EPOCH, |told| told.at);
+        snapshot.tally = self.counted_on(told.as_ref(), snapshot.last)?;
         let (held, ended) = self.held(snapshot.seen, counted)?;
         snapshot.held = held;
         snapshot.tally.expired = snapshot.tally.expired.saturating_add(ended);
@@ -144,6 +145,31 @@ impl Store {
         let last = rows.first().and_then(|row| row.natural("last")).map(Ref);
         let row = rows.first().and_then(|row| row.small("row"));
         Ok((row.map_or(0, |row| row.saturating_add(1)), last))
+    }
+
+    /// What was counted by the time that the directory was `told`, and the attempts
+    /// that the log has since: an object that was cut off couldn't tell of them.
+    /// Nothing is written, so loading again counts no more. What was written before
+    /// there were names doesn't say where it ended, and is taken as it is.
+    fn counted_on(&self, told: Option<&Summary>, last: Option<Ref>) -> Result<Tally, Fault> {
+        let mut tally = told.map(|told| told.tally.clone()).unwrap_or_default();
+        let counted = told.map_or(Some(Ref(0)), |told| told.tally.counted);
+        let Some(Ref(counted)) = counted.filter(|counted| Some(*counted) < last) else {
+            return Ok(tally);
+        };
+        let rows = self.rows(
+            "SELECT outcome, CASE WHEN request_deadline IS NOT NULL THEN queued_ms END AS queued,
+                CAST(SUM(COALESCE(omitted, 1)) AS INTEGER) AS times
+             FROM attempts WHERE ref > ? GROUP BY 1, 2",
+            Bindings::new().number(counted),
+        )?;
+        for row in rows {
+            let word = row.text("outcome").ok_or_else(malformed)?;
+            let times = row.natural("times").ok_or_else(malformed)?;
+            let queued = Span::from_ms(row.natural("queued").unwrap_or_default());
+            tally.recount(&word, times, queued);
+        }
+        Ok(tally)
     }
 
     /// Who holds a slot, and how many leases ended by time after `counted`, when

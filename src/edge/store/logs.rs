@@ -1,8 +1,10 @@
 //! The access log and the audit log, page by page, newest first.
 
+use wasm_bindgen::JsValue;
+
 use super::Store;
 use crate::edge::Fault;
-use crate::edge::sql::{self, Bindings, Row};
+use crate::edge::sql::{self, Bindings, Row, Sql};
 use crate::governor::time::MAX_SAFE;
 use crate::json::{Json, object};
 use crate::wire::paging::{Cursor, Sought};
@@ -73,33 +75,50 @@ impl Store {
         before: Option<Cursor>,
         entry: impl Fn(&Row) -> Json,
     ) -> Result<Page, Fault> {
-        let before = before.unwrap_or(Cursor {
-            at: MAX_SAFE,
-            ordinal: 0,
-        });
-        let bindings = bindings
-            .number(before.at)
-            .number(before.ordinal)
-            .number(limit.saturating_add(1));
-        let rows = self.rows(
-            &format!(
-                "SELECT * FROM ({select}) WHERE (at, ordinal) < (?, ?)
-                 ORDER BY at DESC, ordinal DESC LIMIT ?"
-            ),
-            bindings,
-        )?;
-        let (page, last) = sql::page(&rows, limit);
-        Ok(Page {
-            next: last.and_then(|row| {
-                Some(Cursor {
-                    at: row.natural("at")?,
-                    ordinal: row.natural("ordinal")?,
-                })
-            }),
-            // What isn't known is left out.
-            entries: page.iter().map(|row| entry(row).without_nulls()).collect(),
-        })
+        newest_first(&self.sql, select, bindings, limit, before, entry)
+            .map_err(|error| Fault::because("a read failed", error))
     }
+}
+
+/// A page of a log, newest first. `bindings` are those of `select`, whose rows have
+/// `at` and `ordinal`.
+///
+/// # Errors
+/// What storage says.
+pub fn newest_first(
+    sql: &Sql,
+    select: &str,
+    bindings: Bindings,
+    limit: u32,
+    before: Option<Cursor>,
+    entry: impl Fn(&Row) -> Json,
+) -> Result<Page, JsValue> {
+    let before = before.unwrap_or(Cursor {
+        at: MAX_SAFE,
+        ordinal: 0,
+    });
+    let bindings = bindings
+        .number(before.at)
+        .number(before.ordinal)
+        .number(limit.saturating_add(1));
+    let rows = sql.rows(
+        &format!(
+            "SELECT * FROM ({select}) WHERE (at, ordinal) < (?, ?)
+                 ORDER BY at DESC, ordinal DESC LIMIT ?"
+        ),
+        bindings,
+    )?;
+    let (page, last) = sql::page(&rows, limit);
+    Ok(Page {
+        next: last.and_then(|row| {
+            Some(Cursor {
+                at: row.natural("at")?,
+                ordinal: row.natural("ordinal")?,
+            })
+        }),
+        // What isn't known is left out.
+        entries: page.iter().map(|row| entry(row).without_nulls()).collect(),
+    })
 }
 
 /// A page of a log.

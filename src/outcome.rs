@@ -56,14 +56,10 @@ impl Report {
     }
 
     /// For how long the report closes the gate, the longer of the two: by a hint
-    /// where the upstream throttled or nothing says that it didn't, and by an
-    /// exhausted window until it begins anew, whatever the status.
+    /// of a call that was throttled, and by an exhausted window until it begins
+    /// anew, whatever the status.
     pub fn closes_gate_for(&self) -> Option<Span> {
-        let throttled = match (self.status, self.throttled) {
-            (Some(429 | 503) | None, _) => true,
-            (Some(_), throttled) => throttled.is_some_and(|count| count > 0),
-        };
-        let hint = self.rate.retry_after.filter(|_| throttled);
+        let hint = self.rate.retry_after.filter(|_| self.is_throttled());
         hint.max(self.rate.exhausted_for())
     }
 }
@@ -187,6 +183,9 @@ mod tests {
             (r#"{"retryAfterMs":5}"#, true),
             (r#"{"status":429,"retryAfterMs":5}"#, true),
             (r#"{"status":503,"retryAfterMs":5}"#, true),
+            (r#"{"status":529,"headers":{"retry-after":"30"}}"#, true),
+            (r#"{"status":403,"headers":{"retry-after":"60"}}"#, true),
+            (r#"{"status":403}"#, false),
             (r#"{"status":200,"retryAfterMs":5}"#, false),
             (r#"{"status":200,"throttled":0,"retryAfterMs":5}"#, false),
             (r#"{"status":200,"throttled":2,"retryAfterMs":5}"#, true),

@@ -8,15 +8,19 @@
 //! has one, else from the `now` that the caller passes.
 
 mod budgets;
+mod grouping;
 mod groups;
 pub mod names;
+mod pairs;
+mod sentences;
 mod sums;
 pub mod values;
+mod vendors;
 pub mod vocabulary;
 
 use self::budgets::Budgets;
 use self::names::{Name, Role, Unit};
-use super::durations::{self, MINUTE, SECOND, When};
+use super::durations::{self, Decimal, MINUTE, SECOND, When};
 use super::rate::Rate;
 use super::windows;
 use super::{moments, windows::Window};
@@ -86,31 +90,46 @@ impl Headers {
 }
 
 impl Rate {
-    /// Reads the headers of a response that came at `now`.
+    /// Reads the headers of a response that came at `now`, as far as they mean
+    /// the same whatever its status.
     pub fn of_headers(headers: &Headers, now: Millis) -> Self {
+        Self::of_answer(headers, now, None)
+    }
+
+    /// Reads the headers of a response that came at `now`. `is_refused`: its
+    /// status says that the upstream took the call or did not; `None`: there is no
+    /// status.
+    pub fn of_answer(headers: &Headers, now: Millis, is_refused: Option<bool>) -> Self {
         let now = headers.server_time(now);
+        let has_lists = headers.0.iter().any(|(_, value)| grouping::is_list(value));
         let mut budgets = Budgets::new(now);
         let mut hint: Option<Hint> = None;
-        for (name, value) in &headers.0 {
-            let value = value.trim();
-            // ip-api.com; elsewhere the name belongs to caches.
-            let is_countdown = name == "x-ttl" && headers.value("x-rl").is_some();
-            let name = if is_countdown { "x-rl-reset" } else { name };
-            let Some(read) = names::read(name) else {
+        for (raw, value) in &headers.0 {
+            let raw = vendors::beside(raw, |other| headers.value(other).is_some());
+            let Some(name) = names::read(raw) else {
                 continue;
             };
+            let value = grouping::ungrouped(value.trim(), has_lists);
             if value.is_empty() {
                 continue;
             }
-            if let Some(told) = Hint::read(name, &read, value, now) {
-                hint = Some(hint.map_or(told, |known| known.or_better(told)));
-            } else if read.role != Role::RetryAfter {
-                budgets.read(&read, value);
+            // What is only announced is a hint for whom it refused already.
+            let is_notice = names::is_notice(&name.scope) && is_refused != Some(true);
+            if let Some(told) = Hint::read(raw, &name, &value, now) {
+                if !is_notice {
+                    hint = Some(hint.map_or(told, |known| known.or_better(told)));
+                }
+            } else if name.role != Role::RetryAfter {
+                budgets.read(raw, &name, &value);
             }
         }
-        let windows = windows::merge(budgets.into_windows());
+        let penalty = budgets.penalty.map(Hint::of_vendor);
+        let mut windows = budgets.into_windows();
+        // Nothing left of a limit of nothing, yet the call was taken: nothing is said.
+        windows.retain(|window| !(window.is_void && is_refused == Some(false)));
+        let windows = windows::merge(windows);
         let mut rate = of_windows(&windows);
-        rate.retry_after = hint.map(|hint| hint.span);
+        rate.retry_after = hint.or(penalty).map(|hint| hint.sane(&rate));
         rate
     }
 }
@@ -154,43 +173,79 @@ struct Hint {
     span: Span,
     /// The lower, the more it counts: `retry-after-ms`, `retry-after`, vendors'.
     rank: u8,
+    /// A number without a unit.
+    is_bare: bool,
 }
 
 impl Hint {
-    fn read(name: &str, read: &Name, value: &str, now: Millis) -> Option<Self> {
-        if read.role != Role::RetryAfter {
-            return Self::elsewhere(read, value);
+    fn read(raw: &str, name: &Name, value: &str, now: Millis) -> Option<Self> {
+        match name.role {
+            Role::RetryAfter => {}
+            Role::Used => return vendors::wait_in_usage(value).map(Self::of_vendor),
+            Role::State | Role::Entry => return values::wait_of_list(value).map(Self::of_vendor),
+            _ => return None,
         }
-        let rank = match name {
+        let rank = match raw {
             "retry-after-ms" => 0,
             "retry-after" => 1,
-            _ if read.unit_ms == Some(1) => 2,
+            _ if name.unit_ms == Some(1) => 2,
             _ => 3,
         };
-        let is_span = false;
-        let one =
-            |text: &str| When::parse(values::unquoted(text), read.unit_ms, is_span)?.from(now);
+        let one = |text: &str| {
+            let text = values::unquoted(text);
+            let when = When::parse(text, name.unit_ms, false)
+                .or_else(|| budgets::countdown(name, text))
+                .or_else(|| sentences::time(text))?;
+            when.from(now)
+        };
         // Two proxies that each added one: the longer wait pleases both.
         let span = one(value).or_else(|| {
             let times = values::split_times(value);
             times.iter().filter_map(|text| one(text)).max()
         })?;
-        Some(Self { span, rank })
+        let is_bare = name.unit_ms.is_none() && Decimal::parse(value).is_some();
+        Some(Self {
+            span,
+            rank,
+            is_bare,
+        })
     }
 
-    /// Hints in headers of other names.
-    fn elsewhere(read: &Name, value: &str) -> Option<Self> {
-        let (text, unit) = match read.role {
-            // Meta: minutes, in JSON.
-            Role::Used => (value.split_once("_to_regain_access\":")?.1, MINUTE),
-            // Sentry: `60:error;transaction:organization`, in seconds.
-            Role::State if read.scope == "sentry" => (value, SECOND),
-            _ => return None,
+    const fn of_vendor(span: Span) -> Self {
+        Self {
+            span,
+            rank: 4,
+            is_bare: false,
+        }
+    }
+
+    /// In milliseconds, where seconds would be absurd: a thousand times the reset
+    /// beside it, or far past the window and no round time either.
+    fn sane(self, rate: &Rate) -> Span {
+        let span = self.span;
+        let shorter = Span::from_ms(span.ms().div_ceil(1000));
+        let is_round = span.ms().is_multiple_of(15 * MINUTE);
+        let is_reset = |reset: Span| {
+            let slack = match is_round {
+                true => 0,
+                false => reset.ms().div_euclid(10).max(SECOND),
+            };
+            reset.ms() >= SECOND && shorter.ms().abs_diff(reset.ms()) <= slack
         };
-        let end = text.find(|c: char| !c.is_ascii_digit())?;
-        let number: u64 = text.get(..end)?.parse().ok().filter(|number| *number > 0)?;
-        let span = When::In(Span::from_ms(number.saturating_mul(unit))).from(Millis::EPOCH)?;
-        Some(Self { span, rank: 4 })
+        let mut resets = rate.reset.into_iter().chain(rate.token_reset).peekable();
+        let is_absurd = match (resets.peek(), rate.window) {
+            (Some(_), _) => resets.any(is_reset),
+            (None, Some(window)) => {
+                let is_near = shorter.ms().saturating_mul(20) >= window.ms();
+                is_near && !is_round && windows::in_ms_if_absurd(span, window) != span
+            }
+            _ => false,
+        };
+        if self.is_bare && is_absurd && span.ms() >= 1000 * SECOND {
+            shorter
+        } else {
+            span
+        }
     }
 
     fn or_better(self, other: Self) -> Self {

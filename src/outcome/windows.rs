@@ -23,6 +23,10 @@ pub struct Window {
     pub is_length_stated: bool,
     /// A policy that nothing says is in use now.
     pub is_idle: bool,
+    /// Of a second tier, or of a programme that isn't in force yet.
+    pub is_aside: bool,
+    /// A limit of nothing, and nothing left of it.
+    pub is_void: bool,
     /// What a bucket gains in an interval of `length`.
     pub refill: Option<Decimal>,
 }
@@ -40,6 +44,8 @@ pub enum ResetKind {
 pub struct Reset {
     pub span: Span,
     pub kind: ResetKind,
+    /// A number whose unit nothing states: seconds, if that makes sense.
+    pub is_bare: bool,
 }
 
 impl Reset {
@@ -110,12 +116,39 @@ impl Window {
             && (self.scope == orphan.scope || orphan.scope.is_empty())
             && (!orphan.is_length_stated || fits(self.length, orphan.length));
         if is_near {
-            self.reset = self.reset.or(orphan.reset);
+            let reset = orphan.reset.filter(|reset| self.may_reset(*reset, orphan));
+            // Its unit can't be told by a window that it may not be of.
+            let reset = reset.map(|reset| Reset {
+                is_bare: false,
+                ..reset
+            });
+            self.reset = self.reset.or(reset);
             self.refill = self.refill.or(orphan.refill);
             if self.length.is_none() && orphan.is_length_stated {
                 self.length = orphan.length;
                 self.is_length_stated = true;
             }
+        }
+    }
+
+    /// Whether a reset that stands alone can be this budget's: not past the end of
+    /// its window, nor days ahead where nobody knows how long that is.
+    fn may_reset(&self, reset: Reset, orphan: &Self) -> bool {
+        let longest = match self.length {
+            Some(length) => length.plus(Span::from_seconds(1)),
+            None => LONGEST_ORPHAN,
+        };
+        fits(self.length, orphan.length) && reset.span <= longest
+    }
+
+    /// Numbers without a unit are seconds, unless that is absurd beside what else
+    /// the budget says: then they are milliseconds.
+    fn correct_units(&mut self) {
+        if let (Some(reset), Some(length)) = (self.reset, self.length)
+            && reset.is_bare
+        {
+            let span = in_ms_if_absurd(reset.span, length);
+            self.reset = Some(Reset { span, ..reset });
         }
     }
 
@@ -132,6 +165,21 @@ impl Window {
     }
 }
 
+/// A reset that belongs to no count is not believed to be so far ahead.
+const LONGEST_ORPHAN: Span = Span::from_seconds(2 * 86_400);
+
+/// What was taken for seconds, in milliseconds if it ends long past `length` and
+/// then lies within it.
+pub fn in_ms_if_absurd(span: Span, length: Span) -> Span {
+    let is_absurd = span.ms() > length.ms().saturating_mul(2);
+    let shorter = Span::from_ms(span.ms().div_ceil(1000));
+    if is_absurd && shorter <= length {
+        shorter
+    } else {
+        span
+    }
+}
+
 fn is_shared<T: PartialEq + Copy>(one: Option<T>, other: Option<T>) -> bool {
     one.is_some() && one == other
 }
@@ -141,7 +189,15 @@ fn fits<T: PartialEq + Copy>(one: Option<T>, other: Option<T>) -> bool {
 }
 
 /// Puts together what tells of the same budget.
-pub fn merge(windows: Vec<Window>) -> Vec<Window> {
+pub fn merge(mut windows: Vec<Window>) -> Vec<Window> {
+    let is_usual =
+        |window: &Window| !window.is_aside && window.has_counts() && window.unit != Unit::Other;
+    if windows.iter().any(is_usual) {
+        windows.retain(|window| !window.is_aside);
+    }
+    for window in &mut windows {
+        window.correct_units();
+    }
     let merged = fold(windows, Window::agrees_with);
     let mut merged = fold(merged, |one, other| {
         one.completes(other) || other.completes(one)
@@ -219,6 +275,7 @@ mod tests {
             reset: some(reset).map(|ms| Reset {
                 span: Span::from_ms(ms),
                 kind: ResetKind::Span,
+                is_bare: false,
             }),
             length: some(length).map(Span::from_ms),
             ..Window::default()

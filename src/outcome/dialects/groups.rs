@@ -4,8 +4,9 @@
 //! What a count means is decided here, by what stands beside it: a negative rest
 //! of a sane limit is none, one without a limit is no budget.
 
-use super::names::{Unit, is_secondary};
+use super::names::{Unit, is_aside};
 use super::values::{self, Count, Item};
+use super::vendors;
 use crate::governor::time::{MAX_SAFE, Span};
 use crate::outcome::durations::{Decimal, SECOND};
 use crate::outcome::structured::{self, Entry};
@@ -17,6 +18,7 @@ pub struct Group {
     pub unit: Option<Unit>,
     pub scope: String,
     pub has_x: bool,
+    pub is_quota: bool,
     /// No name of the group says that it is about limits.
     pub is_weak: bool,
     pub window_ms: Option<u64>,
@@ -90,7 +92,8 @@ impl Group {
             scope: self.scope.clone(),
             reset: self.resets.get(place).or(self.resets.first()).copied(),
             length: in_item.or(self.stated_length()),
-            is_idle: is_secondary(&self.scope, self.window_ms),
+            is_idle: vendors::is_secondary(&self.scope, self.window_ms),
+            is_aside: is_aside(&self.scope),
             ..Window::default()
         };
         window.is_length_stated = window.length.is_some();
@@ -135,12 +138,17 @@ impl Group {
     /// Limits that are rates: `0.5` a second, or what a bucket gains.
     fn learn_rate(&self, window: &mut Window, limit: Option<Count>) {
         window.refill = self.refill;
-        // A decimal point, and no count beside it.
+        // A decimal point, and no count beside it. Without a length it is a rate
+        // only where it can't be a count, or its vendor says so.
+        let is_rate = |number: Decimal| {
+            number.whole == 0 || window.length.is_some() || vendors::speaks_in_rates(&self.scope)
+        };
         if self.refill.is_none()
             && window.remaining.is_none()
             && self.used.is_empty()
             && let Some(Count::Number(number)) = limit
             && number.has_point
+            && is_rate(number)
             && let Some((count, length)) = values::rate(number, window.interval())
         {
             window.limit = Some(count);
@@ -171,7 +179,11 @@ pub fn count(
     remaining: Option<Count>,
     used: Option<Count>,
 ) {
-    let used = used.and_then(Count::whole);
+    // A part of a call that is used leaves no whole one.
+    let used = used.and_then(Count::whole_up);
+    // `0` of `0`: whether it says anything, is for those to say who know more.
+    window.is_void = limit.and_then(Count::number).is_some_and(Decimal::is_zero)
+        && remaining.and_then(Count::whole) == Some(0);
     window.limit = limit.and_then(Count::whole).filter(|limit| *limit > 0);
     window.remaining = match remaining {
         Some(Count::Number(number)) => Some(number.whole),

@@ -61,13 +61,15 @@ pub enum Word {
 pub fn word(text: &str) -> Option<Word> {
     Some(match text {
         "rate" => Word::Rate,
-        "limit" | "limits" | "limiter" | "limiting" => Word::Limit,
+        "limit" | "limits" | "limiter" | "limiting" | "lim" => Word::Limit,
         "throttle" | "throttling" | "rl" => Word::Marker,
         "quota" | "quotas" => Word::Quota,
         "max" | "maximum" | "allowed" | "allotted" | "allowance" | "allocated" | "capacity"
         | "cap" | "ceiling" => Word::Max,
         "total" => Word::Total,
-        "remaining" | "remain" | "remains" | "left" | "available" | "avail" => Word::Remaining,
+        "remaining" | "remain" | "remains" | "left" | "available" | "avail" | "rem" => {
+            Word::Remaining
+        }
         "used" | "usage" | "consumed" | "count" | "counter" | "observed" | "spent" | "level" => {
             Word::Used
         }
@@ -77,7 +79,8 @@ pub fn word(text: &str) -> Option<Word> {
         | "until" | "next" | "replenishes" | "ttl" => Word::Expires,
         "retry" => Word::Retry,
         "after" | "in" | "delay" | "wait" => Word::After,
-        "window" | "interval" | "period" | "duration" | "timeframe" => Word::Window,
+        "window" | "windows" | "interval" | "period" | "duration" | "timeframe" | "timespan"
+        | "timewindow" | "range" | "granularity" | "cycle" => Word::Window,
         "fill" | "refill" | "replenish" | "drip" | "leak" | "restore" => Word::Refill,
         "policy" | "policies" => Word::Policy,
         "request" | "requests" | "req" | "reqs" | "call" | "calls" | "query" | "queries"

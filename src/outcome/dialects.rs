@@ -23,7 +23,10 @@ use self::names::{Name, Role, Unit};
 use super::durations::{self, Decimal, MINUTE, SECOND, When};
 use super::rate::Rate;
 use super::windows;
-use super::{moments, windows::Window};
+use super::{
+    moments,
+    windows::{Standing, Window},
+};
 use crate::governor::time::{Millis, Span};
 
 /// So much is read of one value.
@@ -126,7 +129,7 @@ impl Rate {
         let penalty = budgets.penalty.map(Hint::of_vendor);
         let mut windows = budgets.into_windows();
         // Nothing left of a limit of nothing, yet the call was taken: nothing is said.
-        windows.retain(|window| !(window.is_void && is_refused == Some(false)));
+        windows.retain(|window| !(window.standing == Standing::Void && is_refused == Some(false)));
         let windows = windows::merge(windows);
         let mut rate = of_windows(&windows);
         rate.retry_after = hint.or(penalty).map(|hint| hint.sane(&rate));
@@ -226,9 +229,10 @@ impl Hint {
         let shorter = Span::from_ms(span.ms().div_ceil(1000));
         let is_round = span.ms().is_multiple_of(15 * MINUTE);
         let is_reset = |reset: Span| {
-            let slack = match is_round {
-                true => 0,
-                false => reset.ms().div_euclid(10).max(SECOND),
+            let slack = if is_round {
+                0
+            } else {
+                reset.ms().div_euclid(10).max(SECOND)
             };
             reset.ms() >= SECOND && shorter.ms().abs_diff(reset.ms()) <= slack
         };

@@ -256,7 +256,7 @@ fn is_of_millis(number: Decimal) -> bool {
     let is_round = |unit: u64| number.nanos == 0 && number.whole.is_multiple_of(unit);
     let is_plausible = match number.whole {
         ..=86_400 => is_round(3600),
-        ..=2_678_400 => is_round(86_400),
+        86_401..=2_678_400 => is_round(86_400),
         _ => false,
     };
     number.whole >= 10_000 && is_round(1000) && !is_plausible

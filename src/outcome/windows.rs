@@ -21,14 +21,23 @@ pub struct Window {
     pub length: Option<Span>,
     /// The length was stated by a value rather than by a name.
     pub is_length_stated: bool,
-    /// A policy that nothing says is in use now.
-    pub is_idle: bool,
-    /// Of a second tier, or of a programme that isn't in force yet.
-    pub is_aside: bool,
-    /// A limit of nothing, and nothing left of it.
-    pub is_void: bool,
+    pub standing: Standing,
     /// What a bucket gains in an interval of `length`.
     pub refill: Option<Decimal>,
+}
+
+/// What a budget means to the calls that are made now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Standing {
+    #[default]
+    InUse,
+    /// A policy that nothing says is in use now.
+    Idle,
+    /// Of a second tier, or of a programme that isn't in force yet.
+    Aside,
+    /// A limit of nothing, and nothing left of it: who took the call says nothing
+    /// by it.
+    Void,
 }
 
 /// When a window begins anew, and how: the earlier kinds need no clock or less
@@ -61,6 +70,14 @@ impl Reset {
 impl Window {
     fn has_counts(&self) -> bool {
         self.limit.is_some() || self.remaining.is_some()
+    }
+
+    fn is_idle(&self) -> bool {
+        self.standing == Standing::Idle
+    }
+
+    fn is_aside(&self) -> bool {
+        self.standing == Standing::Aside
     }
 
     pub fn is_empty(&self) -> bool {
@@ -106,7 +123,7 @@ impl Window {
         let are_halves = (self.limit.is_some() && self.remaining.is_none())
             && (other.limit.is_none() && other.remaining.is_some());
         let is_near = self.scope == other.scope || self.scope.is_empty() || other.scope.is_empty();
-        are_halves && is_near && !self.is_idle && self.may_be(other)
+        are_halves && is_near && !self.is_idle() && self.may_be(other)
     }
 
     /// What a header beside the counts says of them.
@@ -160,7 +177,9 @@ impl Window {
             self.length = other.length;
             self.is_length_stated = other.is_length_stated;
         }
-        self.is_idle = self.is_idle && other.is_idle;
+        if self.is_idle() {
+            self.standing = other.standing;
+        }
         self.refill = self.refill.or(other.refill);
     }
 }
@@ -191,9 +210,9 @@ fn fits<T: PartialEq + Copy>(one: Option<T>, other: Option<T>) -> bool {
 /// Puts together what tells of the same budget.
 pub fn merge(mut windows: Vec<Window>) -> Vec<Window> {
     let is_usual =
-        |window: &Window| !window.is_aside && window.has_counts() && window.unit != Unit::Other;
+        |window: &Window| !window.is_aside() && window.has_counts() && window.unit != Unit::Other;
     if windows.iter().any(is_usual) {
-        windows.retain(|window| !window.is_aside);
+        windows.retain(|window| !window.is_aside());
     }
     for window in &mut windows {
         window.correct_units();
@@ -246,9 +265,9 @@ pub fn governing(windows: &[Window], unit: Unit) -> Option<&Window> {
     if let Some((_, window)) = with_remaining {
         return Some(window);
     }
-    let is_any_live = of_unit().any(|window| !window.is_idle);
+    let is_any_live = of_unit().any(|window| !window.is_idle());
     of_unit()
-        .filter(|window| !(is_any_live && window.is_idle))
+        .filter(|window| !(is_any_live && window.is_idle()))
         .min_by_key(|window| tightness(window))
         .filter(|window| !window.is_empty())
 }

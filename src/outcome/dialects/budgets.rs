@@ -2,14 +2,14 @@
 //! in their role only belong together, and items of their lists by their place
 //! or their window.
 
-use super::groups::{Group, count};
-use super::names::{self, Name, Role, is_aside};
+use super::groups::{Group, count, standing};
+use super::names::{self, Name, Role};
 use super::values::{self, Count, Item, MOST_ITEMS};
 use super::{pairs, sentences};
 use crate::governor::time::{Millis, Span};
 use crate::outcome::durations::{self, Decimal, When};
 use crate::outcome::structured::{self, Entry};
-use crate::outcome::windows::{Reset, ResetKind, Window};
+use crate::outcome::windows::{Reset, ResetKind, Standing, Window};
 
 /// Budgets of one kind in a response; real ones tell of a dozen. What follows
 /// compares them with one another.
@@ -163,6 +163,11 @@ impl Budgets {
             Some(entry)
         });
         let Some(mut entry) = told else { return false };
+        match name.role {
+            Role::Limit => entry.limit = entry.limit.or(sentences::leading(value)),
+            Role::Remaining => entry.remaining = entry.remaining.or(sentences::leading(value)),
+            _ => {}
+        }
         entry.unit = entry.unit.or(name.unit);
         entry.scope.clone_from(&name.scope);
         entry.window = entry.window.or(name.window_ms.map(Span::from_ms));
@@ -232,8 +237,7 @@ impl Budgets {
             group.unit == name.unit
                 && group.scope == name.scope
                 && group.window_ms == name.window_ms
-                && group.has_x == name.has_x
-                && group.is_quota == name.is_quota
+                && group.family == name.family
                 && group.is_weak == name.is_weak
         });
         let place = place.unwrap_or_else(|| {
@@ -241,8 +245,7 @@ impl Budgets {
                 unit: name.unit,
                 scope: name.scope.clone(),
                 window_ms: name.window_ms,
-                has_x: name.has_x,
-                is_quota: name.is_quota,
+                family: name.family,
                 is_weak: name.is_weak,
                 ..Group::default()
             });
@@ -270,7 +273,9 @@ impl Budgets {
         let live = windows.len();
         for policy in self.policies.iter().take(MOST_BUDGETS) {
             let mut window = self.window(policy, None);
-            window.is_idle = true;
+            if window.standing == Standing::InUse {
+                window.standing = Standing::Idle;
+            }
             // One that a state or a triple speaks of is told already.
             let is_same = |other: &Window| {
                 !other.is_empty() && other.unit == window.unit && other.scope == window.scope
@@ -306,7 +311,7 @@ impl Budgets {
                 .and_then(|when| reset(when, self.now, false, false)),
             length,
             is_length_stated: length.is_some(),
-            is_aside: is_aside(&entry.scope) || entry.name.as_deref().is_some_and(is_aside),
+            standing: standing(&entry.scope, entry.name.as_deref()),
             ..Window::default()
         };
         count(&mut window, limit, entry.remaining, entry.used);

@@ -4,21 +4,20 @@
 //! What a count means is decided here, by what stands beside it: a negative rest
 //! of a sane limit is none, one without a limit is no budget.
 
-use super::names::{Unit, is_aside};
+use super::names::{Family, Unit, is_aside};
 use super::values::{self, Count, Item};
 use super::vendors;
 use crate::governor::time::{MAX_SAFE, Span};
 use crate::outcome::durations::{Decimal, SECOND};
 use crate::outcome::structured::{self, Entry};
-use crate::outcome::windows::{Reset, Window};
+use crate::outcome::windows::{Reset, Standing, Window};
 
 /// A group of headers that tell of one budget, or of a list of them.
 #[derive(Default)]
 pub struct Group {
     pub unit: Option<Unit>,
     pub scope: String,
-    pub has_x: bool,
-    pub is_quota: bool,
+    pub family: Family,
     /// No name of the group says that it is about limits.
     pub is_weak: bool,
     pub window_ms: Option<u64>,
@@ -92,8 +91,7 @@ impl Group {
             scope: self.scope.clone(),
             reset: self.resets.get(place).or(self.resets.first()).copied(),
             length: in_item.or(self.stated_length()),
-            is_idle: vendors::is_secondary(&self.scope, self.window_ms),
-            is_aside: is_aside(&self.scope),
+            standing: self.standing(),
             ..Window::default()
         };
         window.is_length_stated = window.length.is_some();
@@ -124,6 +122,13 @@ impl Group {
             window.reset = None;
         }
         window
+    }
+
+    fn standing(&self) -> Standing {
+        if vendors::is_secondary(&self.scope, self.window_ms) {
+            return Standing::Idle;
+        }
+        standing(&self.scope, None)
     }
 
     /// The window that a header of its own states.
@@ -172,6 +177,15 @@ fn nth(items: &[Item], place: usize, window: Option<Span>) -> Option<&Item> {
     }
 }
 
+/// What a budget is by the words of its owner and of its own name.
+pub fn standing(scope: &str, name: Option<&str>) -> Standing {
+    if is_aside(scope) || name.is_some_and(is_aside) {
+        Standing::Aside
+    } else {
+        Standing::InUse
+    }
+}
+
 /// Fills in the counts, by what each means beside the others.
 pub fn count(
     window: &mut Window,
@@ -182,8 +196,14 @@ pub fn count(
     // A part of a call that is used leaves no whole one.
     let used = used.and_then(Count::whole_up);
     // `0` of `0`: whether it says anything, is for those to say who know more.
-    window.is_void = limit.and_then(Count::number).is_some_and(Decimal::is_zero)
-        && remaining.and_then(Count::whole) == Some(0);
+    let is_none = |count: Option<Count>| count.and_then(Count::number).map(Decimal::is_zero);
+    let is_void = match limit {
+        Some(_) => is_none(limit),
+        None => used.map(|used| used == 0),
+    };
+    if is_void == Some(true) && is_none(remaining) == Some(true) {
+        window.standing = Standing::Void;
+    }
     window.limit = limit.and_then(Count::whole).filter(|limit| *limit > 0);
     window.remaining = match remaining {
         Some(Count::Number(number)) => Some(number.whole),

@@ -37,6 +37,15 @@ pub enum Unit {
     Other,
 }
 
+/// Headers of one response that come from different hands are told apart by how
+/// they spell the same thing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Family {
+    pub has_x: bool,
+    /// It says `quota` where others say `ratelimit`.
+    pub is_quota: bool,
+}
+
 /// A name that has to do with limits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Name {
@@ -53,9 +62,7 @@ pub struct Name {
     pub is_countdown: bool,
     /// Nothing but a value of the form `used/limit` makes it a rate header.
     pub is_weak: bool,
-    pub has_x: bool,
-    /// Of the family that says `quota` where others say `ratelimit`.
-    pub is_quota: bool,
+    pub family: Family,
     /// Whose budget: the words that say nothing else.
     pub scope: String,
 }
@@ -84,8 +91,10 @@ pub fn read(name: &str) -> Option<Name> {
         is_span: sum.has(Word::After) && role == Role::Reset,
         is_countdown: sum.is_countdown(),
         is_weak,
-        has_x: sum.has_x,
-        is_quota: sum.has(Word::Quota) && !sum.has(Word::Marker),
+        family: Family {
+            has_x: sum.has_x,
+            is_quota: sum.has(Word::Quota) && !sum.has(Word::Marker),
+        },
         scope: sum.scope.join("-"),
     };
     vendors::correct(&mut name).then_some(name)

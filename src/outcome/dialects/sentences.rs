@@ -89,6 +89,13 @@ pub fn counted(value: &str) -> Option<Count> {
     count.filter(|_| is_counted && words.len() == 2)
 }
 
+/// The count that a sentence begins with, under a name that says what it is:
+/// `0 (resets in 5s)`.
+pub fn leading(value: &str) -> Option<Count> {
+    let first = value.split_whitespace().next()?;
+    Decimal::parse(first.trim_end_matches([',', ';'])).map(Count::Number)
+}
+
 /// The time that a sentence names: `in 30 seconds`, `try again in 1m`.
 pub fn time(value: &str) -> Option<When> {
     if !is_sentence(value) {

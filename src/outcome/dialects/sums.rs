@@ -15,8 +15,6 @@ pub struct Sum {
     ends_in: Option<Word>,
     /// Behind the word for a limit stands one of a vendor.
     has_unknown_after: bool,
-    /// `ratelimit-per`: of which window, is in the value.
-    is_per: bool,
     /// `until`, `time-left`: the value counts down.
     is_until: bool,
     pub has_x: bool,
@@ -73,7 +71,10 @@ impl Sum {
             };
             before = *word;
         }
-        sum.is_per = before == Some(Word::Per);
+        // `ratelimit-per`: of which window, is in the value.
+        if before == Some(Word::Per) {
+            sum.ends_in = before;
+        }
         Some(sum)
     }
 
@@ -197,7 +198,7 @@ impl Sum {
             _ if self.has(Word::Remaining) && !self.has(Word::Time) => Role::Remaining,
             // What this one call used is no state.
             _ if self.has(Word::Used) && self.has(Word::Current) => return None,
-            _ if self.is_per && self.window_ms.is_none() => Role::Window,
+            _ if self.ends_in == Some(Word::Per) && self.window_ms.is_none() => Role::Window,
             _ if self.has(Word::Window) && (self.ends_in == Some(Word::Window) || !is_limit) => {
                 Role::Window
             }

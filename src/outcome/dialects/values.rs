@@ -219,7 +219,7 @@ impl Item {
             return;
         }
         let lower = text.to_ascii_lowercase();
-        let between = ["/", " per ", " out of ", " of "];
+        let between = ["/", " per", " out of ", " of "];
         let Some((left, right)) = between.iter().find_map(|mark| lower.split_once(mark)) else {
             return;
         };

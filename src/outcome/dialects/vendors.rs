@@ -42,7 +42,7 @@ pub fn meant(name: String) -> String {
 
 /// What a name means beside the others of its response: ip-api.com counts down
 /// in a header that elsewhere belongs to caches.
-pub fn beside<'a>(name: &'a str, has: impl Fn(&str) -> bool) -> &'a str {
+pub fn beside(name: &str, has: impl Fn(&str) -> bool) -> &str {
     if name == "x-ttl" && has("x-rl") {
         return "x-rl-reset";
     }

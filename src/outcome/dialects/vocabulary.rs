@@ -190,7 +190,7 @@ fn take_apart<'a>(text: &'a str, pieces: &mut Vec<&'a str>, most: usize) -> bool
             continue;
         };
         // Two letters end a word at most (`resetat`, `resetms`).
-        let is_word = first.len() > 2 || first == "x" || rest.is_empty();
+        let is_word = first.len() > 2 || matches!(first, "x" | "in") || rest.is_empty();
         let is_plain = first.bytes().all(|byte| byte.is_ascii_alphabetic());
         if is_word && is_plain && word(first).is_some() {
             pieces.push(first);
@@ -218,6 +218,10 @@ mod tests {
             ("x-tokenlimit-limit", "x token limit limit"),
             ("x-acmeratelimit-left", "x acme ratelimit left"),
             ("x-limit-perminute", "x limit per minute"),
+            (
+                "x-ratelimit-windowsizeinseconds",
+                "x rate limit window size in seconds",
+            ),
             ("x_rate_limit_5h", "x rate limit 5h"),
             ("ratelimit\u{2013}limit", "rate limit limit"),
             ("hubspot", "hubspot"),

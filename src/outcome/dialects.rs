@@ -109,10 +109,13 @@ impl Rate {
         let mut hint: Option<Hint> = None;
         for (raw, value) in &headers.0 {
             let raw = vendors::beside(raw, |other| headers.value(other).is_some());
+            let value = grouping::ungrouped(value.trim(), has_lists);
             let Some(name) = names::read(raw) else {
+                if names::may_tell_in_words(raw) {
+                    budgets.read_message(&value);
+                }
                 continue;
             };
-            let value = grouping::ungrouped(value.trim(), has_lists);
             if value.is_empty() {
                 continue;
             }

@@ -77,6 +77,11 @@ impl Entry {
             .any(|key| self.has(key))
     }
 
+    /// Whether what remains stands beside a limit or a reset.
+    pub fn has_more_than_remaining(&self) -> bool {
+        self.has(Key::Limit) || self.has(Key::Reset)
+    }
+
     fn put(&mut self, key: Key, value: &str) {
         let value = unquoted(value.trim());
         match key {

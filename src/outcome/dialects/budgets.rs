@@ -142,11 +142,20 @@ impl Budgets {
         self.read_counts(&rule, value);
     }
 
+    /// A sentence under a name that has no number: it must say what remains.
+    pub fn read_message(&mut self, value: &str) {
+        if sentences::is_sentence(value)
+            && let Some(entry) = sentences::budget(value)
+            && entry.remaining.is_some()
+        {
+            self.states.push(entry);
+        }
+    }
+
     /// A value in words. True if that is what it is.
     fn read_sentence(&mut self, name: &Name, value: &str) -> bool {
         let is_read = |item: &Item| item.count.is_some() || item.window.is_some();
-        if name.is_weak
-            || !sentences::is_sentence(value)
+        if !sentences::is_sentence(value)
             || (name.role != Role::Entry && values::items(value).iter().all(is_read))
         {
             return false;
@@ -163,6 +172,10 @@ impl Budgets {
             Some(entry)
         });
         let Some(mut entry) = told else { return false };
+        // A name of anything is believed if the value leaves no doubt.
+        if name.is_weak && (entry.remaining.is_none() || !entry.has_more_than_remaining()) {
+            return false;
+        }
         match name.role {
             Role::Limit => entry.limit = entry.limit.or(sentences::leading(value)),
             Role::Remaining => entry.remaining = entry.remaining.or(sentences::leading(value)),

@@ -56,6 +56,13 @@ fn number(before: &str, text: &str, has_lists: bool) -> Option<usize> {
     if last.is_some_and(|c| c.is_ascii_alphabetic() || matches!(c, '.' | '-' | ',')) {
         return None;
     }
+    // The rest of a run that is no number: each is looked at once.
+    let is_rest = last.is_some_and(|c| MARKS.contains(&c))
+        && before.trim_end_matches(MARKS).ends_with(is_digit)
+        && !before.ends_with("  ");
+    if is_rest {
+        return None;
+    }
     let is_of_time = last == Some(':') && before.trim_end_matches(':').ends_with(is_digit);
     if is_of_time {
         return None;
@@ -147,6 +154,7 @@ mod tests {
                 "Mon, 05 Oct 2026 12:00:00 GMT",
                 "Mon, 05 Oct 2026 12:00:00 GMT",
             ),
+            ("1 234 23", "1 234 23"),
             ("é 4,999", "é 4999"),
         ] {
             assert_eq!(ungrouped(value, false), expected, "{value}");

@@ -74,7 +74,11 @@ impl Group {
         let is_pair = self.used.iter().any(|item| item.of.is_some());
         let is_whole =
             !self.scope.is_empty() && !self.limits.is_empty() && !self.remaining.is_empty();
-        !self.is_weak || is_pair || is_whole
+        // `bucket-level` beside `bucket-size`.
+        let is_bucket = self.scope.split('-').any(|word| word == "bucket")
+            && !self.limits.is_empty()
+            && !self.used.is_empty();
+        !self.is_weak || is_pair || is_whole || is_bucket
     }
 
     fn window(&self, place: usize, policies: &[&Entry]) -> Window {

@@ -100,6 +100,16 @@ pub fn read(name: &str) -> Option<Name> {
     vendors::correct(&mut name).then_some(name)
 }
 
+/// Whether a name that is none of a number may have a sentence about limits for
+/// its value: `ratelimit-status`.
+pub fn may_tell_in_words(name: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    name.len() <= LONGEST
+        && ["limit", "quota", "throttl"]
+            .iter()
+            .any(|word| lower.contains(word))
+}
+
 /// Words of a second tier of service: it has budgets of its own, and the first
 /// goes on when they are used up.
 const TIERS: [&str; 16] = [

@@ -197,10 +197,8 @@ fn until_number(words: &[String]) -> &[String] {
 /// Of the roles that words name the one that tells most: in `rate limit
 /// remaining` that is what remains.
 fn strongest(words: &[String]) -> Option<Part> {
-    let has = |wanted: &[Word]| {
-        let mut all = words.iter().flat_map(|word| meanings(word));
-        all.any(|word| wanted.contains(&word))
-    };
+    let all: Vec<Word> = words.iter().flat_map(|word| meanings(word)).collect();
+    let has = |wanted: &[Word]| all.iter().any(|word| wanted.contains(word));
     match () {
         () if has(&[Word::Reset, Word::Expires]) => Some(Part::Reset),
         () if has(&[Word::Remaining]) => Some(Part::Remaining),

@@ -44,27 +44,43 @@ impl Report {
         let status = fields.within("status", 100, 599)?;
         let throttled = fields.natural("throttled")?;
         let hint = fields.natural("retryAfterMs")?.map(Span::from_ms);
-        let given = rate(&fields)?;
+        let mut given = rate(&fields)?;
         let headers = headers(&fields)?;
-        let mut rate = given.unwrap_or_else(|| Rate::of_headers(&headers, now));
+        let status = status.and_then(|status| u16::try_from(status).ok());
+        let is_refused = is_refused(status, throttled);
+        if let Some(given) = &mut given
+            && is_refused == Some(false)
+        {
+            forget_void(given, &fields)?;
+        }
+        let mut rate = match given {
+            Some(given) => given,
+            None => Rate::of_answer(&headers, now, is_refused),
+        };
         rate.retry_after = hint.or(rate.retry_after);
         Ok(Self {
-            status: status.and_then(|status| u16::try_from(status).ok()),
+            status,
             throttled,
             rate,
         })
     }
 
     /// For how long the report closes the gate, the longer of the two: by a hint
-    /// where the upstream throttled or nothing says that it didn't, and by an
-    /// exhausted window until it begins anew, whatever the status.
+    /// of a call that was throttled, and by an exhausted window until it begins
+    /// anew, whatever the status.
     pub fn closes_gate_for(&self) -> Option<Span> {
-        let throttled = match (self.status, self.throttled) {
-            (Some(429 | 503) | None, _) => true,
-            (Some(_), throttled) => throttled.is_some_and(|count| count > 0),
-        };
-        let hint = self.rate.retry_after.filter(|_| throttled);
+        let hint = self.rate.retry_after.filter(|_| self.is_throttled());
         hint.max(self.rate.exhausted_for())
+    }
+}
+
+/// Whether the upstream may have refused the call for its limits; `None`: nobody
+/// says.
+fn is_refused(status: Option<u16>, throttled: Option<u64>) -> Option<bool> {
+    match (status, throttled) {
+        (Some(403 | 429 | 503 | 529), _) | (_, Some(1..)) => Some(true),
+        (Some(_), _) => Some(false),
+        _ => None,
     }
 }
 
@@ -88,6 +104,20 @@ fn rate(fields: &Fields) -> Result<Option<Rate>, FieldError> {
         concurrency_limit: at_least_one("concurrencyLimit")?,
     };
     Ok(is_given.then_some(rate))
+}
+
+/// Nothing left of a limit of nothing, though the call was taken: nothing is
+/// said, as with headers.
+fn forget_void(rate: &mut Rate, fields: &Fields) -> Result<(), FieldError> {
+    let part = fields.part("rate")?;
+    let is_nothing = |name| Ok(part.amount(name)?.is_some_and(|count| count <= 0.0));
+    if is_nothing("limit")? && is_nothing("remaining")? {
+        (rate.remaining, rate.reset) = (None, None);
+    }
+    if is_nothing("tokenLimit")? && is_nothing("tokenRemaining")? {
+        (rate.token_remaining, rate.token_reset) = (None, None);
+    }
+    Ok(())
 }
 
 /// `headers`: an object of string → string, number, or array of those; null is
@@ -187,6 +217,9 @@ mod tests {
             (r#"{"retryAfterMs":5}"#, true),
             (r#"{"status":429,"retryAfterMs":5}"#, true),
             (r#"{"status":503,"retryAfterMs":5}"#, true),
+            (r#"{"status":529,"headers":{"retry-after":"30"}}"#, true),
+            (r#"{"status":403,"headers":{"retry-after":"60"}}"#, true),
+            (r#"{"status":403}"#, false),
             (r#"{"status":200,"retryAfterMs":5}"#, false),
             (r#"{"status":200,"throttled":0,"retryAfterMs":5}"#, false),
             (r#"{"status":200,"throttled":2,"retryAfterMs":5}"#, true),
@@ -225,6 +258,47 @@ mod tests {
             parse(both).unwrap().closes_gate_for(),
             Some(Span::from_ms(9))
         );
+    }
+
+    #[test]
+    fn nothing_left_of_a_limit_of_nothing_closes_no_gate_unless_the_call_was_refused() {
+        let headers = r#""headers":{"x-ratelimit-limit":"0","x-ratelimit-remaining":"0","x-ratelimit-reset":"60"}"#;
+        let tokens = r#""headers":{"x-ratelimit-limit-tokens":"0","x-ratelimit-remaining-tokens":"0","x-ratelimit-reset-tokens":"60"}"#;
+        let given = r#""rate":{"limit":0,"remaining":0,"resetMs":60000}"#;
+        let given_tokens = r#""rate":{"tokenLimit":0,"tokenRemaining":0,"tokenResetMs":60000}"#;
+        let structured = r#""headers":{"RateLimit":"limit=0, remaining=0, reset=60"}"#;
+        for said in [headers, tokens, given, given_tokens, structured] {
+            for (status, closes) in [(200, false), (404, false), (500, false), (429, true)] {
+                let body = format!(r#"{{"status":{status},{said}}}"#);
+                let gate = parse(&body).unwrap().closes_gate_for();
+                assert_eq!(gate.is_some(), closes, "{body}");
+            }
+        }
+        let beside = r#"{"status":200,"headers":{"x-ratelimit-limit":"0","x-ratelimit-remaining":"0","x-ratelimit-reset":"60",
+            "x-ratelimit-limit-day":"100","x-ratelimit-remaining-day":"9"}}"#;
+        assert_eq!(parse(beside).unwrap().rate.remaining, Some(9));
+    }
+
+    #[test]
+    fn a_part_of_a_millisecond_of_waiting_is_a_whole_one() {
+        let rate = parse(r#"{"rate":{"retryAfterMs":1.5,"tokenResetMs":0.1,"resetMs":7.0}}"#);
+        let rate = rate.unwrap().rate;
+        let spans = [rate.retry_after, rate.token_reset, rate.reset];
+        assert_eq!(spans, [2, 1, 7].map(|ms| Some(Span::from_ms(ms))));
+        let headers = r#"{"headers":{"retry-after":1.0001,"x-ratelimit-reset":"0.00001"}}"#;
+        let rate = parse(headers).unwrap().rate;
+        assert_eq!(rate.retry_after, Some(Span::from_ms(1001)));
+        assert_eq!(rate.reset, Some(Span::from_ms(1)));
+    }
+
+    #[test]
+    fn what_is_only_announced_is_a_hint_for_whom_it_refused() {
+        for (status, hint) in [(Some(200), false), (None, false), (Some(429), true)] {
+            let status = status.map_or("null".to_owned(), |status| status.to_string());
+            let body = format!(r#"{{"status":{status},"headers":{{"beta-retry-after":"30"}}}}"#);
+            let read = parse(&body).unwrap().rate.retry_after;
+            assert_eq!(read.is_some(), hint, "{body}");
+        }
     }
 
     #[test]

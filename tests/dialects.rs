@@ -26,6 +26,7 @@ const TOLERANCE_MS: u64 = 1;
 struct Case {
     id: String,
     now: Millis,
+    status: Value,
     headers: Value,
     expected: Map<String, Value>,
     soft: Vec<String>,
@@ -43,6 +44,7 @@ fn case(line: &str) -> Case {
     Case {
         id: value["id"].as_str().unwrap().to_owned(),
         now: moment(value["now"].as_str().unwrap()),
+        status: value["status"].clone(),
         headers: value["headers"].clone(),
         expected: value["expected"].as_object().unwrap().clone(),
         soft: soft
@@ -58,7 +60,11 @@ fn moment(text: &str) -> Millis {
 }
 
 fn read(headers: &Value, now: Millis) -> Rate {
-    let body = json!({ "headers": headers }).to_string();
+    read_of(&Value::Null, headers, now)
+}
+
+fn read_of(status: &Value, headers: &Value, now: Millis) -> Rate {
+    let body = json!({ "status": status, "headers": headers }).to_string();
     Report::parse(body.as_bytes(), now)
         .expect("headers are never malformed")
         .rate
@@ -85,7 +91,7 @@ fn judge(cases: &[Case]) -> (Vec<&str>, usize) {
     let (mut wrong, mut right_throughout) = (Vec::new(), 0);
     for case in cases {
         let (mut is_right, mut is_right_throughout) = (true, true);
-        for (field, got) in fields(&read(&case.headers, case.now)) {
+        for (field, got) in fields(&read_of(&case.status, &case.headers, case.now)) {
             let expected = case.expected.get(field).and_then(Value::as_u64);
             let tolerance = if field.ends_with("Ms") {
                 TOLERANCE_MS
@@ -211,6 +217,13 @@ fn name() -> impl Strategy<Value = String> {
         "age",
         "bapi",
         "api",
+        "state",
+        "rules",
+        "priority",
+        "beta",
+        "per",
+        "size",
+        "until",
     ]);
     let words = prop::collection::vec(word, 1..6);
     prop_oneof![8 => words.prop_map(|words| words.join("-")), 1 => ".{0,20}"]
@@ -248,6 +261,14 @@ fn value() -> impl Strategy<Value = String> {
         "2026-10-05T12:00Z",
         "(",
         "{\"limit\":0}",
+        "5:10:60",
+        "4,999",
+        "00:00:05",
+        "limit:5",
+        "left",
+        "remaining ",
+        " in 5 seconds",
+        "P1DT2H",
         "é",
         " ",
         ".",

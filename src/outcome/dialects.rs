@@ -8,18 +8,23 @@
 //! has one, else from the `now` that the caller passes.
 
 mod budgets;
+mod grouping;
 mod groups;
+mod hints;
 pub mod names;
+mod pairs;
+mod sentences;
 mod sums;
 pub mod values;
+mod vendors;
 pub mod vocabulary;
 
 use self::budgets::Budgets;
-use self::names::{Name, Role, Unit};
-use super::durations::{self, MINUTE, SECOND, When};
+use self::hints::Hint;
+use self::names::{Role, Unit};
 use super::rate::Rate;
-use super::windows;
-use super::{moments, windows::Window};
+use super::windows::{self, Standing, Window};
+use super::{durations, moments};
 use crate::governor::time::{Millis, Span};
 
 /// So much is read of one value.
@@ -86,31 +91,49 @@ impl Headers {
 }
 
 impl Rate {
-    /// Reads the headers of a response that came at `now`.
+    /// Reads the headers of a response that came at `now`, as far as they mean
+    /// the same whatever its status.
     pub fn of_headers(headers: &Headers, now: Millis) -> Self {
+        Self::of_answer(headers, now, None)
+    }
+
+    /// Reads the headers of a response that came at `now`. `is_refused`: its
+    /// status says that the upstream took the call or did not; `None`: there is no
+    /// status.
+    pub fn of_answer(headers: &Headers, now: Millis, is_refused: Option<bool>) -> Self {
         let now = headers.server_time(now);
+        let has_lists = headers.0.iter().any(|(_, value)| grouping::is_list(value));
         let mut budgets = Budgets::new(now);
         let mut hint: Option<Hint> = None;
-        for (name, value) in &headers.0 {
-            let value = value.trim();
-            // ip-api.com; elsewhere the name belongs to caches.
-            let is_countdown = name == "x-ttl" && headers.value("x-rl").is_some();
-            let name = if is_countdown { "x-rl-reset" } else { name };
-            let Some(read) = names::read(name) else {
+        for (raw, value) in &headers.0 {
+            let raw = vendors::beside(raw, |other| headers.value(other).is_some());
+            let value = grouping::ungrouped(value.trim(), has_lists);
+            let Some(name) = names::read(raw) else {
+                if names::may_tell_in_words(raw) {
+                    budgets.read_message(&value);
+                }
                 continue;
             };
             if value.is_empty() {
                 continue;
             }
-            if let Some(told) = Hint::read(name, &read, value, now) {
-                hint = Some(hint.map_or(told, |known| known.or_better(told)));
-            } else if read.role != Role::RetryAfter {
-                budgets.read(&read, value);
+            // What is only announced is a hint for whom it refused already.
+            let is_notice = names::is_notice(&name.scope) && is_refused != Some(true);
+            if let Some(told) = Hint::read(raw, &name, &value, now) {
+                if !is_notice {
+                    hint = Some(hint.map_or(told, |known| known.or_better(told)));
+                }
+            } else if name.role != Role::RetryAfter {
+                budgets.read(raw, &name, &value);
             }
         }
-        let windows = windows::merge(budgets.into_windows());
+        let penalty = budgets.penalty.map(Hint::of_vendor);
+        let mut windows = budgets.into_windows();
+        // Nothing left of a limit of nothing, yet the call was taken: nothing is said.
+        windows.retain(|window| !(window.standing == Standing::Void && is_refused == Some(false)));
+        let windows = windows::merge(windows);
         let mut rate = of_windows(&windows);
-        rate.retry_after = hint.map(|hint| hint.span);
+        rate.retry_after = hint.or(penalty).map(|hint| hint.sane(&rate));
         rate
     }
 }
@@ -145,57 +168,6 @@ fn of_windows(windows: &[Window]) -> Rate {
             .and_then(|window| window.length)
             .filter(|length| !durations::is_calendar(*length)),
         concurrency_limit: concurrency.min(),
-    }
-}
-
-/// When to come back, by one header.
-#[derive(Clone, Copy)]
-struct Hint {
-    span: Span,
-    /// The lower, the more it counts: `retry-after-ms`, `retry-after`, vendors'.
-    rank: u8,
-}
-
-impl Hint {
-    fn read(name: &str, read: &Name, value: &str, now: Millis) -> Option<Self> {
-        if read.role != Role::RetryAfter {
-            return Self::elsewhere(read, value);
-        }
-        let rank = match name {
-            "retry-after-ms" => 0,
-            "retry-after" => 1,
-            _ if read.unit_ms == Some(1) => 2,
-            _ => 3,
-        };
-        let is_span = false;
-        let one =
-            |text: &str| When::parse(values::unquoted(text), read.unit_ms, is_span)?.from(now);
-        // Two proxies that each added one: the longer wait pleases both.
-        let span = one(value).or_else(|| {
-            let times = values::split_times(value);
-            times.iter().filter_map(|text| one(text)).max()
-        })?;
-        Some(Self { span, rank })
-    }
-
-    /// Hints in headers of other names.
-    fn elsewhere(read: &Name, value: &str) -> Option<Self> {
-        let (text, unit) = match read.role {
-            // Meta: minutes, in JSON.
-            Role::Used => (value.split_once("_to_regain_access\":")?.1, MINUTE),
-            // Sentry: `60:error;transaction:organization`, in seconds.
-            Role::State if read.scope == "sentry" => (value, SECOND),
-            _ => return None,
-        };
-        let end = text.find(|c: char| !c.is_ascii_digit())?;
-        let number: u64 = text.get(..end)?.parse().ok().filter(|number| *number > 0)?;
-        let span = When::In(Span::from_ms(number.saturating_mul(unit))).from(Millis::EPOCH)?;
-        Some(Self { span, rank: 4 })
-    }
-
-    fn or_better(self, other: Self) -> Self {
-        let is_better = (other.rank, self.span) < (self.rank, other.span);
-        if is_better { other } else { self }
     }
 }
 

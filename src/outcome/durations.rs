@@ -61,6 +61,10 @@ impl Decimal {
         })
     }
 
+    pub fn is_zero(self) -> bool {
+        self.whole == 0 && self.nanos == 0
+    }
+
     /// So many times a length of `unit_ms`, rounded up.
     pub fn times(self, unit_ms: u64) -> Span {
         let part = self.nanos.saturating_mul(unit_ms).div_ceil(NANOS);
@@ -119,8 +123,17 @@ impl When {
 /// A span with its units: `6m0s`, `1h2m3.5s`, `30 seconds`, `PT1M30S`.
 pub fn span(text: &str) -> Option<Span> {
     let lower = text.trim().to_ascii_lowercase();
-    let mut rest = lower.strip_prefix("pt").unwrap_or(&lower);
     let mut sum = Span::ZERO;
+    let mut rest = lower.as_str();
+    if let Some(iso) = lower.strip_prefix('p') {
+        // Before the `T` an `m` is a month, and behind it a minute.
+        let (date, time) = iso.split_once('t').unwrap_or((iso, ""));
+        sum = days(date)?;
+        if time.is_empty() && !date.is_empty() && !iso.ends_with('t') {
+            return Some(sum);
+        }
+        rest = time;
+    }
     if rest.is_empty() {
         return None;
     }
@@ -133,6 +146,54 @@ pub fn span(text: &str) -> Option<Span> {
         rest = after.trim_start();
     }
     Some(sum)
+}
+
+/// The part of an ISO 8601 duration before the `T`: `1d`, `1y6m`, or nothing.
+fn days(text: &str) -> Option<Span> {
+    let (mut sum, mut rest) = (Span::ZERO, text);
+    while !rest.is_empty() {
+        let digits = run(rest, |c| c.is_ascii_digit() || c == '.');
+        let (number, after) = rest.split_at_checked(digits)?;
+        let unit = match after.bytes().next()? {
+            b'd' => DAY,
+            b'w' => 7 * DAY,
+            b'm' => MONTH,
+            b'y' => YEAR,
+            _ => return None,
+        };
+        sum = sum.plus(Decimal::parse(number)?.times(unit));
+        rest = after.get(1..)?;
+    }
+    Some(sum)
+}
+
+/// A span as a clock shows it: `05:30`, `00:00:05`, `1.02:03:04.5`, `1 day,
+/// 2:03:04`.
+pub fn clock(text: &str) -> Option<Span> {
+    let lower = text.trim().to_ascii_lowercase();
+    let (days, time) = match lower.split_once("day") {
+        Some((days, time)) => (days, time.trim_start_matches(['s', ',', ' '])),
+        None => match lower.split_once(['.', ' ']) {
+            Some((days, time)) if time.contains(':') && !days.contains(':') => (days, time),
+            _ => ("0", lower.as_str()),
+        },
+    };
+    let mut parts = time.rsplit(':');
+    let mut sum = Decimal::parse(parts.next()?)?.times(SECOND);
+    let mut is_clock = sum < Span::from_ms(MINUTE);
+    for (unit, most) in [(MINUTE, 59), (HOUR, u64::MAX)] {
+        let Some(part) = parts.next() else {
+            // Seconds alone are no clock.
+            is_clock &= unit == HOUR;
+            break;
+        };
+        let number = Decimal::parse(part).filter(|number| !number.has_point)?;
+        is_clock &= number.whole <= most;
+        sum = sum.plus(number.times(unit));
+    }
+    is_clock &= parts.next().is_none();
+    let days = Decimal::parse(days.trim()).filter(|number| !number.has_point)?;
+    is_clock.then(|| sum.plus(days.times(DAY)))
 }
 
 /// Also the micro sign, in both of its spellings.
@@ -169,15 +230,41 @@ pub fn unit_ms(unit: &str) -> Option<u64> {
 }
 
 /// The length of a window: `60` (seconds, unless the name says otherwise),
-/// `1s`, `15 minutes`, `minute`, `per hour`.
+/// `1s`, `15 minutes`, `minute`, `per hour`, `per-minute`, `PT1H`, `00:01:00`.
 pub fn window(text: &str, unit: Option<u64>) -> Option<Span> {
-    let lower = text.trim().to_ascii_lowercase();
-    let bare = lower.strip_prefix("per ").unwrap_or(&lower).trim();
+    let lower = text.trim().to_ascii_lowercase().replace(['_', '-'], " ");
+    let mut bare = lower.as_str();
+    for before in ["1/", "/", "per", "every", "each", "an ", "a ", "one "] {
+        bare = bare.strip_prefix(before).unwrap_or(bare).trim();
+    }
     let length = match Decimal::parse(bare) {
-        Some(number) => number.times(unit.unwrap_or(SECOND)),
-        None => span(bare).or_else(|| unit_ms(bare).map(Span::from_ms))?,
+        Some(number) => match unit {
+            Some(unit) => number.times(unit),
+            None if is_of_millis(number) => number.times(1),
+            None => number.times(SECOND),
+        },
+        None => span(bare)
+            .or_else(|| unit_ms(bare).map(Span::from_ms))
+            .or_else(|| clock(bare))?,
     };
     (!length.is_zero() && length <= LONGEST).then_some(length)
+}
+
+/// Whether a window without a unit can't be meant in seconds: `60000` would be no
+/// whole hours, `900000` no whole days, `86400000` years.
+fn is_of_millis(number: Decimal) -> bool {
+    let is_round = |unit: u64| number.nanos == 0 && number.whole.is_multiple_of(unit);
+    let is_plausible = match number.whole {
+        ..=86_400 => is_round(3600),
+        86_401..=2_678_400 => is_round(86_400),
+        _ => false,
+    };
+    number.whole >= 10_000 && is_round(1000) && !is_plausible
+}
+
+/// Whether a span is one that can be meant.
+pub fn is_plausible(span: Span) -> bool {
+    span <= LONGEST
 }
 
 /// Whether a length is one that the calendar varies.
@@ -213,10 +300,45 @@ mod tests {
         ] {
             assert_eq!(ms(text), Some(expected), "{text}");
         }
+        for (text, expected) in [
+            ("P1D", DAY),
+            ("P1DT2H", 26 * HOUR),
+            ("PT0.5S", 500),
+            ("P2W", 14 * DAY),
+            ("P1M", MONTH),
+        ] {
+            assert_eq!(ms(text), Some(expected), "{text}");
+        }
         for bad in [
-            "", "5", "5k", "m", "-1s", "1s-", "1..5s", "s1", "pt", "1e3s",
+            "p", "p1", "p1h", "p1dt", "pt5", "p1d2h", "", "5", "5k", "m", "-1s", "1s-", "1..5s",
+            "s1", "pt", "1e3s",
         ] {
             assert_eq!(ms(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_clock_shows_a_span() {
+        for (text, expected) in [
+            ("00:00:05", Some(5000)),
+            ("05:30", Some(330_000)),
+            ("0:00:01.0001", Some(1001)),
+            ("30:00:00", Some(30 * HOUR)),
+            ("1.02:03:04", Some(DAY + 2 * HOUR + 3 * MINUTE + 4000)),
+            ("1 day, 2:03:04", Some(DAY + 2 * HOUR + 3 * MINUTE + 4000)),
+            ("2 days, 0:00:01", Some(2 * DAY + 1000)),
+            ("5", None),
+            ("5.5", None),
+            ("00:00:60", None),
+            ("00:60:00", None),
+            ("1:00:00:00", None),
+            ("12:00:00 GMT", None),
+            ("-1:00", None),
+            (":", None),
+            ("day", None),
+            ("1 day", None),
+        ] {
+            assert_eq!(clock(text).map(Span::ms), expected, "{text}");
         }
     }
 
@@ -278,7 +400,26 @@ mod tests {
             ("1s", None, Some(1000)),
             ("MINUTE", None, Some(60_000)),
             ("per hour", None, Some(3_600_000)),
+            ("per-minute", None, Some(60_000)),
+            ("perMinute", None, Some(60_000)),
+            ("1 minute", None, Some(60_000)),
+            ("15-minutes", None, Some(900_000)),
+            ("every 10 seconds", None, Some(10_000)),
+            ("an hour", None, Some(3_600_000)),
+            ("PT1H", None, Some(3_600_000)),
+            ("P1D", None, Some(86_400_000)),
+            ("00:01:00", None, Some(60_000)),
+            ("0.5", None, Some(500)),
+            ("per", None, None),
+            ("a", None, None),
             ("0", None, None),
+            ("60000", None, Some(60_000)),
+            ("900000", None, Some(900_000)),
+            ("86400000", None, Some(86_400_000)),
+            ("3600", None, Some(3_600_000)),
+            ("36000", None, Some(36_000_000)),
+            ("604800", None, Some(604_800_000)),
+            ("60000", Some(SECOND), Some(60_000_000)),
             ("soon", None, None),
         ] {
             assert_eq!(window(text, unit).map(Span::ms), expected, "{text}");

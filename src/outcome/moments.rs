@@ -36,6 +36,8 @@ struct Parts {
     month: Option<u32>,
     day: Option<u32>,
     time: Option<NaiveTime>,
+    /// What a fraction past the last millisecond, or a leap second, adds.
+    carry_ms: i64,
     is_pm: Option<bool>,
     /// Minutes east of UTC.
     offset: i64,
@@ -54,7 +56,8 @@ impl Parts {
             None => 0,
         };
         let shift = half_day.saturating_sub(self.offset).saturating_mul(60_000);
-        let ms = u64::try_from(ms.saturating_add(shift)).ok()?;
+        let ms = ms.saturating_add(self.carry_ms).saturating_add(shift);
+        let ms = u64::try_from(ms).ok()?;
         Some(Millis::from_epoch(ms))
     }
 }
@@ -87,7 +90,7 @@ fn iso(text: &str) -> Option<Parts> {
         .unwrap_or(rest.len());
     let (time_text, zone) = rest.split_at_checked(end)?;
     if !time_text.is_empty() {
-        parts.time = Some(time(time_text)?);
+        parts.set_time(time_text)?;
     }
     for word in zone.split_whitespace() {
         parts.offset = offset(word)?;
@@ -101,7 +104,7 @@ fn words(text: &str) -> Option<Parts> {
     let mut parts = Parts::default();
     for word in text.split([' ', ',']).filter(|word| !word.is_empty()) {
         if word.contains(':') && !word.starts_with(['+', '-']) {
-            parts.time = Some(time(word)?);
+            parts.set_time(word)?;
         } else if let Some(pm) = meridiem(word) {
             parts.is_pm = Some(pm);
         } else if is_weekday(word) {
@@ -137,8 +140,17 @@ impl Parts {
     }
 }
 
-/// `8:49`, `08:49:37`, `08:49:37.5`.
-fn time(text: &str) -> Option<NaiveTime> {
+impl Parts {
+    /// `8:49`, `08:49:37`, `08:49:37.5`.
+    fn set_time(&mut self, text: &str) -> Option<()> {
+        let (time, carry_ms) = time(text)?;
+        (self.time, self.carry_ms) = (Some(time), carry_ms);
+        Some(())
+    }
+}
+
+/// The time, and how much later in milliseconds it is meant: never an earlier one.
+fn time(text: &str) -> Option<(NaiveTime, i64)> {
     let mut numbers = text.split(':');
     let hour = number(numbers.next()?)?;
     let minute = number(numbers.next()?)?;
@@ -149,10 +161,15 @@ fn time(text: &str) -> Option<NaiveTime> {
     if numbers.next().is_some() {
         return None;
     }
-    // Up to whole milliseconds; a leap second is the one before.
-    let ms = u32::try_from(second.nanos.div_ceil(1_000_000).min(999)).ok()?;
-    let second = u32::try_from(second.whole.min(60)).ok()?.min(59);
-    NaiveTime::from_hms_milli_opt(hour, minute, second, ms)
+    // Up to whole milliseconds; a leap second ends with the minute.
+    let ms = second.nanos.div_ceil(1_000_000);
+    let past = match second.whole {
+        60 => 1000_u64.saturating_add(ms),
+        _ => ms,
+    };
+    let second = u32::try_from(second.whole).ok()?;
+    let time = NaiveTime::from_hms_opt(hour, minute, if second == 60 { 59 } else { second })?;
+    Some((time, i64::try_from(past).ok()?))
 }
 
 /// Minutes east of UTC: `z`, `gmt`, `+02:00`, `gmt+0100`, `-05`.
@@ -253,6 +270,9 @@ mod tests {
             ("2026-10-05 12:00:00 UTC", 1_791_201_600_000),
             ("2026-10-05 07:00:00 -0500", 1_791_201_600_000),
             ("2026-10-05T12:00:00.0000001Z", 1_791_201_600_001),
+            ("2026-10-05T12:00:00.9999Z", 1_791_201_601_000),
+            ("2026-10-05T12:00:59.9999Z", 1_791_201_660_000),
+            ("2026-10-05T12:00:60Z", 1_791_201_660_000),
             ("2026-10-05", 1_791_158_400_000),
             ("Sun, 06 Nov 1994 08:49:37 GMT", 784_111_777_000),
             ("Sunday, 06-Nov-94 08:49:37 GMT", 784_111_777_000),

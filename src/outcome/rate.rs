@@ -27,6 +27,11 @@ pub struct Rate {
 }
 
 impl Rate {
+    /// Nothing is left of the requests or of the tokens.
+    pub fn is_exhausted(&self) -> bool {
+        self.remaining == Some(0) || self.token_remaining == Some(0)
+    }
+
     /// How long an exhausted window stays so: nothing is left of the requests or
     /// of the tokens, and the upstream said until when.
     pub fn exhausted_for(&self) -> Option<Span> {

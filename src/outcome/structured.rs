@@ -51,7 +51,7 @@ fn key(text: &str) -> Option<Key> {
             Word::Remaining => Key::Remaining,
             Word::Used => Key::Used,
             Word::Reset | Word::Expires => Key::Reset,
-            Word::Window => Key::Window,
+            Word::Window | Word::Per => Key::Window,
             _ => return None,
         },
     })
@@ -68,6 +68,18 @@ impl Entry {
             Key::Window => self.window.is_some(),
             Key::Unit => self.unit.is_some(),
         }
+    }
+
+    /// Whether it says anything of a budget but its length and name.
+    pub fn tells(&self) -> bool {
+        [Key::Limit, Key::Remaining, Key::Used, Key::Reset]
+            .into_iter()
+            .any(|key| self.has(key))
+    }
+
+    /// Whether what remains stands beside a limit or a reset.
+    pub fn has_more_than_remaining(&self) -> bool {
+        self.has(Key::Limit) || self.has(Key::Reset)
     }
 
     fn put(&mut self, key: Key, value: &str) {
@@ -165,20 +177,23 @@ fn items(value: &str, entries: &mut Vec<Entry>) {
     }
 }
 
-/// `key:abc 56/48000 reset=1180s`
+/// `key:abc 56/48000 reset=1180s`, `limit=100 remaining=50 reset=30`
 fn spaced(segment: &str) -> Option<Entry> {
     let mut entry = Entry::default();
+    let mut keys = 0_u32;
     for word in segment.split_whitespace() {
         if let Some((name, value)) = word.split_once('=') {
             if let Some(key) = key(name) {
                 entry.put(key, value);
+                keys = keys.saturating_add(1);
             }
         } else if let Some((used, limit)) = word.split_once('/') {
             entry.used = Count::parse(used);
             entry.limit = Count::parse(limit);
         }
     }
-    (entry.used.is_some() && entry.limit.is_some()).then_some(entry)
+    let is_pair = entry.used.is_some() && entry.limit.is_some();
+    (is_pair || (keys > 1 && entry.tells())).then_some(entry)
 }
 
 /// An item that doesn't begin with a key: `"default"`, `default`, `100`.

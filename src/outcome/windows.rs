@@ -21,10 +21,23 @@ pub struct Window {
     pub length: Option<Span>,
     /// The length was stated by a value rather than by a name.
     pub is_length_stated: bool,
-    /// A policy that nothing says is in use now.
-    pub is_idle: bool,
+    pub standing: Standing,
     /// What a bucket gains in an interval of `length`.
     pub refill: Option<Decimal>,
+}
+
+/// What a budget means to the calls that are made now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Standing {
+    #[default]
+    InUse,
+    /// A policy that nothing says is in use now.
+    Idle,
+    /// Of a second tier, or of a programme that isn't in force yet.
+    Aside,
+    /// A limit of nothing, and nothing left of it: who took the call says nothing
+    /// by it.
+    Void,
 }
 
 /// When a window begins anew, and how: the earlier kinds need no clock or less
@@ -40,6 +53,8 @@ pub enum ResetKind {
 pub struct Reset {
     pub span: Span,
     pub kind: ResetKind,
+    /// A number whose unit nothing states: seconds, if that makes sense.
+    pub is_bare: bool,
 }
 
 impl Reset {
@@ -55,6 +70,14 @@ impl Reset {
 impl Window {
     fn has_counts(&self) -> bool {
         self.limit.is_some() || self.remaining.is_some()
+    }
+
+    fn is_idle(&self) -> bool {
+        self.standing == Standing::Idle
+    }
+
+    fn is_aside(&self) -> bool {
+        self.standing == Standing::Aside
     }
 
     pub fn is_empty(&self) -> bool {
@@ -100,7 +123,7 @@ impl Window {
         let are_halves = (self.limit.is_some() && self.remaining.is_none())
             && (other.limit.is_none() && other.remaining.is_some());
         let is_near = self.scope == other.scope || self.scope.is_empty() || other.scope.is_empty();
-        are_halves && is_near && !self.is_idle && self.may_be(other)
+        are_halves && is_near && !self.is_idle() && self.may_be(other)
     }
 
     /// What a header beside the counts says of them.
@@ -110,12 +133,39 @@ impl Window {
             && (self.scope == orphan.scope || orphan.scope.is_empty())
             && (!orphan.is_length_stated || fits(self.length, orphan.length));
         if is_near {
-            self.reset = self.reset.or(orphan.reset);
+            let reset = orphan.reset.filter(|reset| self.may_reset(*reset, orphan));
+            // Its unit can't be told by a window that it may not be of.
+            let reset = reset.map(|reset| Reset {
+                is_bare: false,
+                ..reset
+            });
+            self.reset = self.reset.or(reset);
             self.refill = self.refill.or(orphan.refill);
             if self.length.is_none() && orphan.is_length_stated {
                 self.length = orphan.length;
                 self.is_length_stated = true;
             }
+        }
+    }
+
+    /// Whether a reset that stands alone can be this budget's: not past the end of
+    /// its window, nor days ahead where nobody knows how long that is.
+    fn may_reset(&self, reset: Reset, orphan: &Self) -> bool {
+        let longest = match self.length {
+            Some(length) => length.plus(Span::from_seconds(1)),
+            None => LONGEST_ORPHAN,
+        };
+        fits(self.length, orphan.length) && reset.span <= longest
+    }
+
+    /// Numbers without a unit are seconds, unless that is absurd beside what else
+    /// the budget says: then they are milliseconds.
+    fn correct_units(&mut self) {
+        if let (Some(reset), Some(length)) = (self.reset, self.length)
+            && reset.is_bare
+        {
+            let span = in_ms_if_absurd(reset.span, length);
+            self.reset = Some(Reset { span, ..reset });
         }
     }
 
@@ -127,8 +177,25 @@ impl Window {
             self.length = other.length;
             self.is_length_stated = other.is_length_stated;
         }
-        self.is_idle = self.is_idle && other.is_idle;
+        if self.is_idle() {
+            self.standing = other.standing;
+        }
         self.refill = self.refill.or(other.refill);
+    }
+}
+
+/// A reset that belongs to no count is not believed to be so far ahead.
+const LONGEST_ORPHAN: Span = Span::from_seconds(2 * 86_400);
+
+/// What was taken for seconds, in milliseconds if it ends long past `length` and
+/// then lies within it.
+pub fn in_ms_if_absurd(span: Span, length: Span) -> Span {
+    let is_absurd = span.ms() > length.ms().saturating_mul(2);
+    let shorter = Span::from_ms(span.ms().div_ceil(1000));
+    if is_absurd && shorter <= length {
+        shorter
+    } else {
+        span
     }
 }
 
@@ -141,7 +208,15 @@ fn fits<T: PartialEq + Copy>(one: Option<T>, other: Option<T>) -> bool {
 }
 
 /// Puts together what tells of the same budget.
-pub fn merge(windows: Vec<Window>) -> Vec<Window> {
+pub fn merge(mut windows: Vec<Window>) -> Vec<Window> {
+    let is_usual =
+        |window: &Window| !window.is_aside() && window.has_counts() && window.unit != Unit::Other;
+    if windows.iter().any(is_usual) {
+        windows.retain(|window| !window.is_aside());
+    }
+    for window in &mut windows {
+        window.correct_units();
+    }
     let merged = fold(windows, Window::agrees_with);
     let mut merged = fold(merged, |one, other| {
         one.completes(other) || other.completes(one)
@@ -190,9 +265,9 @@ pub fn governing(windows: &[Window], unit: Unit) -> Option<&Window> {
     if let Some((_, window)) = with_remaining {
         return Some(window);
     }
-    let is_any_live = of_unit().any(|window| !window.is_idle);
+    let is_any_live = of_unit().any(|window| !window.is_idle());
     of_unit()
-        .filter(|window| !(is_any_live && window.is_idle))
+        .filter(|window| !(is_any_live && window.is_idle()))
         .min_by_key(|window| tightness(window))
         .filter(|window| !window.is_empty())
 }
@@ -219,6 +294,7 @@ mod tests {
             reset: some(reset).map(|ms| Reset {
                 span: Span::from_ms(ms),
                 kind: ResetKind::Span,
+                is_bare: false,
             }),
             length: some(length).map(Span::from_ms),
             ..Window::default()

@@ -1,18 +1,27 @@
 // A report that asks to hold back closes the gate, until the moment it named.
 
 import { expect, test } from "vitest";
-import { acquire, configure, createSource, expectError, free, grant, granted, stateOf, stopClock, waiter, type Source } from "./support";
+import { acquire, admin, configure, createSource, expectError, free, grant, granted, stateOf, stopClock, waiter, type Source } from "./support";
+
+const explain = (source: { name: string }, report: unknown) => admin("POST", `/pools/${source.name}/explain`, report);
 
 test.each([
   { retryAfterMs: 4000 },
   { status: 429, retryAfterMs: 4000 },
   { status: 503, retryAfterMs: 4000 },
+  { status: 529, headers: { "retry-after": "4" } },
+  { status: 403, headers: { "retry-after": "4" } },
+  { status: 403, rate: { remaining: 0, resetMs: 4000 } },
+  { status: 403, rate: { tokenRemaining: 0, retryAfterMs: 4000 } },
+  { status: 200, rate: { tokenRemaining: 0, tokenResetMs: 4000 } },
+  { status: 404, headers: { "x-ratelimit-remaining": "0", "x-ratelimit-reset": "4" } },
   { status: 200, throttled: 1, retryAfterMs: 4000 },
   { status: 500, throttled: 3, retryAfterMs: 4000 },
   { throttled: 0, retryAfterMs: 4000 },
 ])("a report closes the gate, and it opens when it said: %j", async (report) => {
   const clock = stopClock();
   const source = await createSource();
+  expect((await explain(source, report)).body.closesGateForMs).toBe(4000);
   await free(source, await grant(source), report);
   expect((await stateOf(source)).cooldownUntil).toBe(clock.now + 4000);
   expectError(await acquire(source), 429, "too_many_requests", { reason: "cooldown", retryAfterMs: 4000 });
@@ -27,6 +36,11 @@ test.each([
   { status: 200, retryAfterMs: 4000 },
   { status: 500, retryAfterMs: 4000 },
   { status: 200, throttled: 0, retryAfterMs: 4000 },
+  { status: 200, headers: { "retry-after": "4" } },
+  { status: 403 },
+  { status: 403, rate: { remaining: 1, resetMs: 4000 } },
+  { status: 404, retryAfterMs: 4000 },
+  { status: 529 },
   { status: 429 },
   { status: 503, throttled: 5 },
   { throttled: 5 },
@@ -34,9 +48,25 @@ test.each([
   {},
 ])("a report leaves the gate open: %j", async (report) => {
   const source = await createSource();
+  expect((await explain(source, report)).body.closesGateForMs ?? 0).toBe(0);
   await free(source, await grant(source), report);
   expect((await stateOf(source)).cooldownUntil).toBeNull();
   await grant(source);
+});
+
+test.each([
+  [{ status: 529, retryAfterMs: 4000 }, 1],
+  [{ status: 403, retryAfterMs: 4000 }, 1],
+  [{ status: 403, rate: { tokenRemaining: 0 } }, 1],
+  [{ throttled: 0, retryAfterMs: 4000 }, 1],
+  [{ status: 403 }, 0],
+  [{ status: 200, retryAfterMs: 4000 }, 0],
+])("what closes the gate by a hint is what counts as throttled: %j", async (report, throttled) => {
+  const source = await createSource();
+  const { body } = await explain(source, report);
+  expect(body.signal).toBe(throttled ? "throttled" : "served");
+  await free(source, await grant(source), report);
+  expect((await stateOf(source)).counters.throttled).toBe(throttled);
 });
 
 test("a later moment extends it, an earlier one does not shorten it", async () => {

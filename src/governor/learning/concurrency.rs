@@ -2,10 +2,11 @@
 //!
 //! Sample in, number out: nothing here reads a clock, and the configured bounds
 //! always win. `level` is the count of calls that has been fine. Above it lies
-//! the ceiling, a count at which the upstream throttled, if that ever happened.
+//! the ceiling, a count at which the upstream throttled or calls grew slow, or
+//! the next after the one that it stated, if that ever happened.
 //! While all slots are in use the level is probed upwards, a few slots at a
 //! time: a probe that goes well becomes the level and the next one is twice as
-//! large; one that is throttled sets the ceiling, and the probes between level
+//! large; one that is throttled or slow sets the ceiling, and the probes between level
 //! and ceiling halve the distance. Just below the ceiling it stays quiet for a
 //! while, then tries the ceiling again.
 //!
@@ -30,14 +31,16 @@ const LEAST_ROUND: u32 = 4;
 /// The most doublings of [`QUIET`] after probes that only made calls slower.
 const MOST_DOUBLINGS: u32 = 4;
 
-/// What of it outlives the object.
+/// What is known of calls at once. Level, ceiling, quiet and ramp outlive the
+/// object (`stored.rs`); what was proven, the probe and its round begin anew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Concurrency {
     /// Calls at once that have been fine.
     pub level: u32,
     /// Calls at once that were served.
     proven: u32,
-    /// The count at which the upstream throttled last.
+    /// The count at which the upstream throttled last, or calls grew too slow; or
+    /// one more than it stated.
     pub ceiling: Option<u32>,
     /// The ceiling isn't tried again before this.
     pub quiet_until: Millis,

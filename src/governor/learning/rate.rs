@@ -45,7 +45,8 @@ const EVIDENCE: u32 = 20;
 /// Of what was let through before, in percent: less than that is no proof.
 const TRIAL_PERCENT: u64 = 25;
 
-/// What of it outlives the object.
+/// What is known of calls in a window. All but the trial outlives the object
+/// (`stored.rs`), the budget as far as it was written down.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rate {
     pub told: Option<Told>,
@@ -186,7 +187,7 @@ impl Rate {
     }
 
     /// Headers, of a call that was granted at `granted_at`. True if the limit is
-    /// news, or little remains.
+    /// news, or half of what remained when it was last written down is gone.
     pub fn told(&mut self, said: &Said, granted_at: Millis, grants: &Rpm, now: Millis) -> bool {
         let mut is_news = false;
         if let Some(limit) = said.limit {
@@ -266,7 +267,7 @@ impl Rate {
     }
 
     /// A call was served that was granted at `granted_at`, after the last
-    /// incident. True if the rate changed.
+    /// incident. True if the rate changed, or a wait is over.
     pub fn served(&mut self, granted_at: Millis, grants: &Rpm, now: Millis) -> bool {
         if let Some(wait) = self.wait.take() {
             if wait.accepted < EVIDENCE && self.inferred.is_none() {

@@ -4,19 +4,20 @@
 //! What a count means is decided here, by what stands beside it: a negative rest
 //! of a sane limit is none, one without a limit is no budget.
 
-use super::names::{Unit, is_secondary};
+use super::names::{Family, Unit, is_aside};
 use super::values::{self, Count, Item};
+use super::vendors;
 use crate::governor::time::{MAX_SAFE, Span};
 use crate::outcome::durations::{Decimal, SECOND};
 use crate::outcome::structured::{self, Entry};
-use crate::outcome::windows::{Reset, Window};
+use crate::outcome::windows::{Reset, Standing, Window};
 
 /// A group of headers that tell of one budget, or of a list of them.
 #[derive(Default)]
 pub struct Group {
     pub unit: Option<Unit>,
     pub scope: String,
-    pub has_x: bool,
+    pub family: Family,
     /// No name of the group says that it is about limits.
     pub is_weak: bool,
     pub window_ms: Option<u64>,
@@ -73,7 +74,11 @@ impl Group {
         let is_pair = self.used.iter().any(|item| item.of.is_some());
         let is_whole =
             !self.scope.is_empty() && !self.limits.is_empty() && !self.remaining.is_empty();
-        !self.is_weak || is_pair || is_whole
+        // `bucket-level` beside `bucket-size`.
+        let is_bucket = self.scope.split('-').any(|word| word == "bucket")
+            && !self.limits.is_empty()
+            && !self.used.is_empty();
+        !self.is_weak || is_pair || is_whole || is_bucket
     }
 
     fn window(&self, place: usize, policies: &[&Entry]) -> Window {
@@ -90,7 +95,7 @@ impl Group {
             scope: self.scope.clone(),
             reset: self.resets.get(place).or(self.resets.first()).copied(),
             length: in_item.or(self.stated_length()),
-            is_idle: is_secondary(&self.scope, self.window_ms),
+            standing: self.standing(),
             ..Window::default()
         };
         window.is_length_stated = window.length.is_some();
@@ -123,6 +128,13 @@ impl Group {
         window
     }
 
+    fn standing(&self) -> Standing {
+        if vendors::is_secondary(&self.scope, self.window_ms) {
+            return Standing::Idle;
+        }
+        standing(&self.scope, None)
+    }
+
     /// The window that a header of its own states.
     fn stated_length(&self) -> Option<Span> {
         match self.bare_length {
@@ -135,12 +147,17 @@ impl Group {
     /// Limits that are rates: `0.5` a second, or what a bucket gains.
     fn learn_rate(&self, window: &mut Window, limit: Option<Count>) {
         window.refill = self.refill;
-        // A decimal point, and no count beside it.
+        // A decimal point, and no count beside it. Without a length it is a rate
+        // only where it can't be a count, or its vendor says so.
+        let is_rate = |number: Decimal| {
+            number.whole == 0 || window.length.is_some() || vendors::speaks_in_rates(&self.scope)
+        };
         if self.refill.is_none()
             && window.remaining.is_none()
             && self.used.is_empty()
             && let Some(Count::Number(number)) = limit
             && number.has_point
+            && is_rate(number)
             && let Some((count, length)) = values::rate(number, window.interval())
         {
             window.limit = Some(count);
@@ -164,6 +181,15 @@ fn nth(items: &[Item], place: usize, window: Option<Span>) -> Option<&Item> {
     }
 }
 
+/// What a budget is by the words of its owner and of its own name.
+pub fn standing(scope: &str, name: Option<&str>) -> Standing {
+    if is_aside(scope) || name.is_some_and(is_aside) {
+        Standing::Aside
+    } else {
+        Standing::InUse
+    }
+}
+
 /// Fills in the counts, by what each means beside the others.
 pub fn count(
     window: &mut Window,
@@ -171,7 +197,17 @@ pub fn count(
     remaining: Option<Count>,
     used: Option<Count>,
 ) {
-    let used = used.and_then(Count::whole);
+    // A part of a call that is used leaves no whole one.
+    let used = used.and_then(Count::whole_up);
+    // `0` of `0`: whether it says anything, is for those to say who know more.
+    let is_none = |count: Option<Count>| count.and_then(Count::number).map(Decimal::is_zero);
+    let is_void = match limit {
+        Some(_) => is_none(limit),
+        None => used.map(|used| used == 0),
+    };
+    if is_void == Some(true) && is_none(remaining) == Some(true) {
+        window.standing = Standing::Void;
+    }
     window.limit = limit.and_then(Count::whole).filter(|limit| *limit > 0);
     window.remaining = match remaining {
         Some(Count::Number(number)) => Some(number.whole),

@@ -2,9 +2,10 @@
 //! its numbers.
 //!
 //! General rules first: the words decide, in any order, with any prefix. Where a
-//! vendor's use of a word is its own, `quirks` names the vendor.
+//! vendor's use of a word is its own, `vendors` knows it.
 
 use super::sums::Sum;
+use super::vendors;
 use super::vocabulary::Word;
 
 /// What the value of a header is.
@@ -36,6 +37,15 @@ pub enum Unit {
     Other,
 }
 
+/// Headers of one response that come from different hands are told apart by how
+/// they spell the same thing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Family {
+    pub has_x: bool,
+    /// It says `quota` where others say `ratelimit`.
+    pub is_quota: bool,
+}
+
 /// A name that has to do with limits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Name {
@@ -48,9 +58,11 @@ pub struct Name {
     pub unit_ms: Option<u64>,
     /// The value is never a moment.
     pub is_span: bool,
+    /// A clock time in the value counts down.
+    pub is_countdown: bool,
     /// Nothing but a value of the form `used/limit` makes it a rate header.
     pub is_weak: bool,
-    pub has_x: bool,
+    pub family: Family,
     /// Whose budget: the words that say nothing else.
     pub scope: String,
 }
@@ -63,7 +75,8 @@ pub fn read(name: &str) -> Option<Name> {
     if name.len() > LONGEST {
         return None;
     }
-    let mut sum = Sum::of(&plain(name))?;
+    let plain = name.to_ascii_lowercase().replace('_', "-");
+    let mut sum = Sum::of(&vendors::meant(plain))?;
     let (role, is_weak) = sum.role()?;
     // `period-in-sec`: the unit of the value, rather than a window.
     let is_time = matches!(role, Role::Window | Role::RetryAfter);
@@ -76,66 +89,75 @@ pub fn read(name: &str) -> Option<Name> {
         window_ms: sum.window_ms,
         unit_ms: sum.unit_ms,
         is_span: sum.has(Word::After) && role == Role::Reset,
+        is_countdown: sum.is_countdown(),
         is_weak,
-        has_x: sum.has_x,
+        family: Family {
+            has_x: sum.has_x,
+            is_quota: sum.has(Word::Quota) && !sum.has(Word::Marker),
+        },
         scope: sum.scope.join("-"),
     };
-    quirks(&mut name).then_some(name)
+    vendors::correct(&mut name).then_some(name)
 }
 
-/// Parts of names that mean something else to their vendors, and what that is.
-const ALIASES: [(&str, &str); 8] = [
-    // Bybit.
-    ("bapi-limit-status", "bapi-ratelimit-remaining"),
-    ("bapi-limit", "bapi-ratelimit"),
-    // Mistral's older names, of tokens.
-    ("ratelimitbysize", "ratelimit-tokens"),
-    // Gateways before language models.
-    ("x-ai-ratelimit", "x-ai-ratelimit-tokens"),
-    // Walmart: tokens of a bucket of calls.
-    ("current-token-count", "ratelimit-remaining"),
-    ("next-replenish-time", "ratelimit-reset"),
-    // Clover: of one credential.
-    ("ratelimit-tokenlimit", "ratelimit-client-limit"),
-    (
-        "ratelimit-tokenconcurrentlimit",
-        "ratelimit-concurrent-limit",
-    ),
+/// Whether a name that is none of a number may have a sentence about limits for
+/// its value: `ratelimit-status`.
+pub fn may_tell_in_words(name: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    name.len() <= LONGEST
+        && ["limit", "quota", "throttl"]
+            .iter()
+            .any(|word| lower.contains(word))
+}
+
+/// Words of a second tier of service: it has budgets of its own, and the first
+/// goes on when they are used up.
+const TIERS: [&str; 16] = [
+    "priority",
+    "batch",
+    "batches",
+    "flex",
+    "fast",
+    "turbo",
+    "context",
+    "longcontext",
+    "provisioned",
+    "ptu",
+    "reserved",
+    "dedicated",
+    "premium",
+    "scale",
+    "bulk",
+    "async",
 ];
 
-fn plain(name: &str) -> String {
-    let lower = name.to_ascii_lowercase().replace('_', "-");
-    // ip-api.com: what is left, in as few letters as can be.
-    if lower == "x-rl" {
-        return "x-rl-remaining".to_owned();
-    }
-    match ALIASES.iter().find(|(part, _)| lower.contains(part)) {
-        Some((part, meant)) => lower.replacen(part, meant, 1),
-        None => lower,
-    }
+/// Words of a programme that isn't in force yet.
+const NOTICES: [&str; 8] = [
+    "beta",
+    "alpha",
+    "preview",
+    "experimental",
+    "upcoming",
+    "planned",
+    "shadow",
+    "dryrun",
+];
+
+fn has_one(words: &[&str], scope: &str) -> bool {
+    scope
+        .split(|c: char| !c.is_ascii_alphanumeric())
+        .any(|word| words.iter().any(|known| word.eq_ignore_ascii_case(known)))
 }
 
-/// Where vendors go by rules of their own. `false`: not to be read.
-fn quirks(name: &mut Name) -> bool {
-    // Deprecated and not enforced; the interval is.
-    if is_of("hubspot", &name.scope) && name.window_ms == Some(1000) {
-        return false;
-    }
-    // KuCoin counts down in milliseconds.
-    if is_of("gw", &name.scope) && name.role == Role::Reset {
-        name.unit_ms = Some(1);
-    }
-    true
+/// Whether a budget is one beside the usual one: another tier's, or one that is
+/// only announced. By the words of its name.
+pub fn is_aside(scope: &str) -> bool {
+    has_one(&TIERS, scope) || is_notice(scope)
 }
 
-fn is_of(vendor: &str, scope: &str) -> bool {
-    scope.split('-').any(|word| word == vendor)
-}
-
-/// `HubSpot` tells of its day for information; what it enforces from call to call
-/// is the interval.
-pub fn is_secondary(scope: &str, window_ms: Option<u64>) -> bool {
-    is_of("hubspot", scope) && window_ms.is_some()
+/// Whether a name tells of what isn't in force yet.
+pub fn is_notice(scope: &str) -> bool {
+    has_one(&NOTICES, scope)
 }
 
 #[cfg(test)]

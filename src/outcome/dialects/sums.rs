@@ -15,6 +15,8 @@ pub struct Sum {
     ends_in: Option<Word>,
     /// Behind the word for a limit stands one of a vendor.
     has_unknown_after: bool,
+    /// `until`, `time-left`: the value counts down.
+    is_until: bool,
     pub has_x: bool,
     pub window_ms: Option<u64>,
     pub unit_ms: Option<u64>,
@@ -37,6 +39,16 @@ impl Sum {
                 }
                 Some(Word::Marker) => sum.mark(),
                 Some(Word::Deny) => return None,
+                // Of a window rather than of a body.
+                Some(Word::Other) if is_extent(text) && is_beside(&words, Word::Window) => {}
+                // `bucket-size`: what it holds.
+                Some(Word::Other) if is_extent(text) && is_of_bucket(&words) => {
+                    sum.add(Word::Max, text);
+                }
+                // `rate-limit-unit: minute`
+                Some(Word::Other) if *text == "unit" && sum.is_marked() && next.is_none() => {
+                    sum.add(Word::Window, text);
+                }
                 // `tokens_usage_based` is a kind of budget, and used up by nobody.
                 Some(Word::Used) if rest.peek().is_some_and(|(_, text)| *text == "based") => {
                     sum.add_scope(text);
@@ -58,6 +70,10 @@ impl Sum {
                 _ => None,
             };
             before = *word;
+        }
+        // `ratelimit-per`: of which window, is in the value.
+        if before == Some(Word::Per) {
+            sum.ends_in = before;
         }
         Some(sum)
     }
@@ -108,7 +124,14 @@ impl Sum {
         }
     }
 
+    /// Whether a clock time in the value is a span: `resets-after`,
+    /// `time-until-reset`, `retry-after`.
+    pub fn is_countdown(&self) -> bool {
+        self.is_until || self.has(Word::After) || self.has(Word::Retry)
+    }
+
     fn add(&mut self, word: Word, text: &str) {
+        self.is_until |= text == "until" || word == Word::Remaining;
         self.said.push(word);
         match word {
             Word::Limit | Word::Max | Word::Total => self.ends_in = Some(Word::Limit),
@@ -166,12 +189,16 @@ impl Sum {
             _ if self.has(Word::Reset) || self.has(Word::Expires) => Role::Reset,
             _ if self.has(Word::Refill) => Role::Refill,
             // The time that is left, rather than calls.
-            _ if self.has(Word::Remaining) && self.unit_ms.is_some() && self.unit().is_none() => {
+            _ if self.has(Word::Remaining)
+                && self.unit().is_none()
+                && (self.unit_ms.is_some() || (self.has(Word::Time) && self.is_marked())) =>
+            {
                 Role::Reset
             }
             _ if self.has(Word::Remaining) && !self.has(Word::Time) => Role::Remaining,
             // What this one call used is no state.
             _ if self.has(Word::Used) && self.has(Word::Current) => return None,
+            _ if self.ends_in == Some(Word::Per) && self.window_ms.is_none() => Role::Window,
             _ if self.has(Word::Window) && (self.ends_in == Some(Word::Window) || !is_limit) => {
                 Role::Window
             }
@@ -227,6 +254,20 @@ impl Sum {
             _ => self.window_ms.is_some() && (self.has(Word::Limit) || self.has(Word::Remaining)),
         })
     }
+}
+
+fn is_extent(text: &str) -> bool {
+    matches!(text, "size" | "length")
+}
+
+fn is_beside(words: &[(Option<Word>, &str)], wanted: Word) -> bool {
+    words.iter().any(|(word, _)| *word == Some(wanted))
+}
+
+fn is_of_bucket(words: &[(Option<Word>, &str)]) -> bool {
+    words
+        .iter()
+        .any(|(_, text)| matches!(*text, "bucket" | "burst"))
 }
 
 /// Whether `token` means a credential here.

@@ -86,11 +86,22 @@ impl Count {
             .then_some(Self::Unlimited)
     }
 
-    pub fn whole(self) -> Option<u64> {
+    pub fn number(self) -> Option<Decimal> {
         match self {
-            Self::Number(number) => Some(number.whole),
+            Self::Number(number) => Some(number),
             _ => None,
         }
+    }
+
+    /// Without a part of one, as is right for what is left.
+    pub fn whole(self) -> Option<u64> {
+        self.number().map(|number| number.whole)
+    }
+
+    /// With a part of one taken for a whole, as is right for what is used.
+    pub fn whole_up(self) -> Option<u64> {
+        let number = self.number()?;
+        Some(number.whole.saturating_add((number.nanos > 0).into()))
     }
 }
 
@@ -101,6 +112,8 @@ pub struct Item {
     /// `used/limit`: the second number.
     pub of: Option<Count>,
     pub window: Option<Span>,
+    /// `hits:seconds:penalty`: the calls are held back for so long.
+    pub penalty: Option<Span>,
     /// It had a parameter that states its window.
     pub is_policy: bool,
 }
@@ -117,6 +130,29 @@ pub fn items(value: &str) -> Vec<Item> {
         return items_of(value, '/');
     }
     items_of(value, ',')
+}
+
+/// Whether a value is made of `hits:seconds` or `hits:seconds:penalty` alone.
+pub fn is_of_rules(value: &str) -> bool {
+    let is_rule = |item: &&str| {
+        let numbers = item.split(':').count();
+        let is_number = |part: &str| Decimal::parse(part.trim()).is_some();
+        (2..=3).contains(&numbers) && item.split(':').all(is_number)
+    };
+    let items = split(value, ',');
+    !items.is_empty() && items.iter().all(is_rule)
+}
+
+/// The longest wait of a list of `seconds:of:what`, each for something else.
+pub fn wait_of_list(value: &str) -> Option<Span> {
+    let items = split(value, ',').into_iter().take(MOST_ITEMS);
+    let waits = items.filter_map(|item| {
+        let (number, of) = item.split_once(':')?;
+        let is_named = of.starts_with(|c: char| c.is_ascii_alphabetic() || c == ':');
+        let span = Decimal::parse(number.trim())?.times(SECOND);
+        (is_named && !span.is_zero()).then_some(span)
+    });
+    waits.max().filter(|span| durations::is_plausible(*span))
 }
 
 /// Items of one value that are looked at.
@@ -150,9 +186,11 @@ fn item(text: &str) -> Item {
 }
 
 fn is_window_key(key: &str) -> bool {
-    ["w", "window", "period", "interval"]
-        .iter()
-        .any(|name| key.eq_ignore_ascii_case(name))
+    [
+        "w", "window", "period", "interval", "duration", "range", "per", "size",
+    ]
+    .iter()
+    .any(|name| key.eq_ignore_ascii_case(name))
 }
 
 impl Item {
@@ -166,8 +204,13 @@ impl Item {
         if self.window.is_some() {
             return;
         }
-        // `100:120` is so many in so many seconds.
+        // `100:120` is so many in so many seconds; a third number is a penalty.
         if let Some((count, seconds)) = text.split_once(':') {
+            let (seconds, penalty) = seconds.split_once(':').unwrap_or((seconds, ""));
+            if Decimal::parse(count.trim()).is_none() {
+                return;
+            }
+            self.penalty = Decimal::parse(penalty.trim()).map(|number| number.times(SECOND));
             self.window = Decimal::parse(seconds.trim()).map(|number| number.times(SECOND));
             if self.window.is_some() {
                 self.count = Count::parse(count);
@@ -176,8 +219,8 @@ impl Item {
             return;
         }
         let lower = text.to_ascii_lowercase();
-        let Some((left, right)) = lower.split_once('/').or_else(|| lower.split_once(" per "))
-        else {
+        let between = ["/", " per", " out of ", " of "];
+        let Some((left, right)) = between.iter().find_map(|mark| lower.split_once(mark)) else {
             return;
         };
         let (left, right) = (left.trim(), right.trim());
@@ -262,10 +305,35 @@ mod tests {
                 ],
             ),
             ("Compute/Get3Min;159", vec![(Some(159), None, None)]),
+            ("59.5 / 60", vec![(Some(59), Some(60), None)]),
+            ("32 of 40", vec![(Some(32), Some(40), None)]),
+            (
+                "5:10:60,15:60:300",
+                vec![
+                    (Some(5), None, Some(10_000)),
+                    (Some(15), None, Some(60_000)),
+                ],
+            ),
             ("1e2", vec![(None, None, None)]),
             ("60:error:organization", vec![(None, None, None)]),
         ] {
             assert_eq!(short(value), expected, "{value}");
+        }
+    }
+
+    #[test]
+    fn a_wait_of_a_list_is_the_longest_and_never_cut() {
+        for (value, expected) in [
+            ("60:error;transaction:organization", Some(60_000)),
+            ("1.5:error:organization", Some(1500)),
+            ("1.0001::key", Some(1001)),
+            ("60:error:organization, 2700.5:session:key", Some(2_700_500)),
+            ("0:error", None),
+            ("100:120,20:1", None),
+            ("40000000:error", None),
+            ("error", None),
+        ] {
+            assert_eq!(wait_of_list(value).map(Span::ms), expected, "{value}");
         }
     }
 

@@ -61,13 +61,15 @@ pub enum Word {
 pub fn word(text: &str) -> Option<Word> {
     Some(match text {
         "rate" => Word::Rate,
-        "limit" | "limits" | "limiter" | "limiting" => Word::Limit,
+        "limit" | "limits" | "limiter" | "limiting" | "lim" => Word::Limit,
         "throttle" | "throttling" | "rl" => Word::Marker,
         "quota" | "quotas" => Word::Quota,
         "max" | "maximum" | "allowed" | "allotted" | "allowance" | "allocated" | "capacity"
         | "cap" | "ceiling" => Word::Max,
         "total" => Word::Total,
-        "remaining" | "remain" | "remains" | "left" | "available" | "avail" => Word::Remaining,
+        "remaining" | "remain" | "remains" | "left" | "available" | "avail" | "rem" => {
+            Word::Remaining
+        }
         "used" | "usage" | "consumed" | "count" | "counter" | "observed" | "spent" | "level" => {
             Word::Used
         }
@@ -77,7 +79,8 @@ pub fn word(text: &str) -> Option<Word> {
         | "until" | "next" | "replenishes" | "ttl" => Word::Expires,
         "retry" => Word::Retry,
         "after" | "in" | "delay" | "wait" => Word::After,
-        "window" | "interval" | "period" | "duration" | "timeframe" => Word::Window,
+        "window" | "windows" | "interval" | "period" | "duration" | "timeframe" | "timespan"
+        | "timewindow" | "range" | "granularity" | "cycle" => Word::Window,
         "fill" | "refill" | "replenish" | "drip" | "leak" | "restore" => Word::Refill,
         "policy" | "policies" => Word::Policy,
         "request" | "requests" | "req" | "reqs" | "call" | "calls" | "query" | "queries"
@@ -187,7 +190,7 @@ fn take_apart<'a>(text: &'a str, pieces: &mut Vec<&'a str>, most: usize) -> bool
             continue;
         };
         // Two letters end a word at most (`resetat`, `resetms`).
-        let is_word = first.len() > 2 || first == "x" || rest.is_empty();
+        let is_word = first.len() > 2 || matches!(first, "x" | "in") || rest.is_empty();
         let is_plain = first.bytes().all(|byte| byte.is_ascii_alphabetic());
         if is_word && is_plain && word(first).is_some() {
             pieces.push(first);
@@ -215,6 +218,10 @@ mod tests {
             ("x-tokenlimit-limit", "x token limit limit"),
             ("x-acmeratelimit-left", "x acme ratelimit left"),
             ("x-limit-perminute", "x limit per minute"),
+            (
+                "x-ratelimit-windowsizeinseconds",
+                "x rate limit window size in seconds",
+            ),
             ("x_rate_limit_5h", "x rate limit 5h"),
             ("ratelimit\u{2013}limit", "rate limit limit"),
             ("hubspot", "hubspot"),

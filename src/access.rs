@@ -11,3 +11,4 @@ pub mod jwt;
 pub mod keys;
 pub mod policy;
 pub mod refresh;
+pub mod trail;

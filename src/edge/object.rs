@@ -239,6 +239,8 @@ fn serve_verb(
                 request: id,
                 attempt,
                 key: caller.key,
+                expires: caller.expires,
+                carrier: caller.carrier,
                 ip,
                 wait,
                 waited,

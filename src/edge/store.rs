@@ -210,7 +210,7 @@ impl Store {
                 "UPDATE source SET cooldown_until = ?",
                 Bindings::new().optional(*until, Bindings::moment),
             ),
-            Effect::Answer { .. } => Ok(()),
+            Effect::Answer { .. } | Effect::Ask { .. } => Ok(()),
         }
     }
 

@@ -6,7 +6,7 @@
 use super::Governor;
 use super::command::{Acquire, Answer, Effect, Grant, Outcome, Refusal, Reply, SlotRow, Verdict};
 use super::ids::{AttemptId, RequestId};
-use super::queue::Caller;
+use super::queue::{Caller, Deadline};
 use super::slots::Slot;
 use super::time::{Millis, Span};
 
@@ -67,19 +67,28 @@ impl Governor {
             request: acquire.request,
             key: acquire.key,
             ip: acquire.ip,
+            carrier: acquire.carrier,
             arrived,
-            deadline,
+            deadline: Deadline::first(deadline, acquire.expires),
             secret: acquire.secret,
         };
         let waits = deadline > now;
         let queued = acquire.waited;
+        let has_ended = acquire.expires.is_some_and(|end| end <= now);
         if let Some(answer) = self.granted(acquire.attempt, caller.request, queued) {
-            // A retry inside the service has its log entry; a caller's repeat
-            // is an attempt of its own.
-            if matches!(&answer.verdict, Verdict::Granted(grant) if grant.replayed) {
+            // A retry inside the service has its log entry, and its slot though its
+            // key has ended since; a caller's repeat is an attempt of its own.
+            let is_repeat = matches!(&answer.verdict, Verdict::Granted(grant) if grant.replayed);
+            if is_repeat && !has_ended {
                 self.record(now, &caller, Outcome::Granted, queued, None, effects);
             }
-            return Reply::Acquire(answer);
+            if !is_repeat || !has_ended {
+                return Reply::Acquire(answer);
+            }
+        }
+        if has_ended {
+            self.record(now, &caller, Outcome::Unauthorized, queued, None, effects);
+            return Reply::Acquire(self.answer(Verdict::Dismissed, queued));
         }
         if self.queue.of_attempt(acquire.attempt).is_some() {
             if waits && self.queue.join(acquire.attempt, caller.clone()) {

@@ -71,6 +71,7 @@ pub fn acquire(answer: &Answer, now: Millis, roll: u32) -> HttpAnswer {
         .into_answer(),
         // Nothing of the governor is shown to someone who may not come in.
         Verdict::Dismissed => return Problem::bad_access_key().into_answer(),
+        Verdict::Forbidden => return Problem::forbidden_address().into_answer(),
     };
     with_gauge(http, &answer.gauge, answer.queued)
 }

@@ -7,6 +7,7 @@ use swarmvia_locks::governor::command::{Acquire, Command, Effect, Reply};
 use swarmvia_locks::governor::ids::{AttemptId, KeyId, RequestId, SlotSecret};
 use swarmvia_locks::governor::time::Millis;
 use swarmvia_locks::governor::{Governor, Step};
+use swarmvia_locks::wire::request::Carrier;
 
 use crate::books::Cause;
 use crate::coverage::Seen;
@@ -67,6 +68,8 @@ impl World {
             request,
             attempt,
             key,
+            expires: None,
+            carrier: Carrier::KeyHeader,
             ip: None,
             wait: ms(wait),
             waited: ms(waited),

@@ -19,6 +19,8 @@ pub enum Said {
     TimedOut,
     /// 401.
     Unauthorized,
+    /// 403.
+    Forbidden,
     Renewed(Option<Renewed>),
     Released(bool),
     /// Between Worker and object: memory was lost, call again.
@@ -43,6 +45,7 @@ impl Said {
             Verdict::Refused(_) => Self::Refused,
             Verdict::TimedOut => Self::TimedOut,
             Verdict::Dismissed => Self::Unauthorized,
+            Verdict::Forbidden => Self::Forbidden,
         }
     }
 }

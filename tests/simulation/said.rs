@@ -23,6 +23,8 @@ pub enum Said {
     Forbidden,
     Renewed(Option<Renewed>),
     Released(bool),
+    /// The end of the new access key.
+    Refreshed(Millis),
     /// Between Worker and object: memory was lost, call again.
     Again,
     /// Between Worker and object: the family is dead.

@@ -58,7 +58,7 @@ pub enum Move {
 }
 
 /// What callers may have to show. They come from two addresses, with two carriers.
-const POLICIES: [&str; 5] = [
+pub const POLICIES: [&str; 5] = [
     "{}",
     r#"{"bearer":false}"#,
     r#"{"ipAllowlist":["192.0.2.0/24"]}"#,

@@ -108,6 +108,11 @@ impl Books {
         }
     }
 
+    /// It has left the queue, and will call again.
+    pub(super) fn asked(&mut self, request: RequestId) {
+        self.take(request);
+    }
+
     fn take(&mut self, request: RequestId) -> Waiter {
         let of = |place: &Place| place.waiters.iter().position(|it| it.request == request);
         let mut places = self.queue.iter().enumerate();

@@ -96,7 +96,7 @@ counters! {
     Asked: "a waiter asked for what a new policy wants",
     Refreshed: "a refresh token traded in",
     RefreshedAgain: "a refresh answered again",
-    KeySeen: "the first use of a refreshed key",
+    FirstUse: "the first use of a refreshed key",
     LapsedByCall: "lease ended, seen by a call",
     LapsedByTimer: "lease ended, seen by the timer",
     LapsedByAlarm: "lease ended, seen by the alarm",

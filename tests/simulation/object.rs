@@ -97,7 +97,7 @@ impl World {
                 let family = source.families.find(key).filter(|_| is_news);
                 let seen = family.map(|family| Write::Family(key, Box::new(family.clone())));
                 if is_news {
-                    self.coverage.saw(Seen::KeySeen);
+                    self.coverage.saw(Seen::FirstUse);
                 }
                 self.turn(Cause::Call, command, Vec::from_iter(seen), Some(by));
             }

@@ -182,7 +182,6 @@ impl World {
             return;
         };
         match (verb, said) {
-            (_, Said::Again | Said::DeadKey) => {}
             (Verb::Refresh { token }, Said::Refreshed(end)) => {
                 let same = *owner.answered.entry(token).or_insert(end);
                 assert_eq!(same, end, "another answer to the same token");
@@ -190,7 +189,7 @@ impl World {
                 assert!(!owner.seen.contains(&next), "answered though it was seen");
                 owner.seen.insert(token);
             }
-            (Verb::Refresh { .. }, _) => {}
+            (_, Said::Again | Said::DeadKey) | (Verb::Refresh { .. }, _) => {}
             _ => {
                 let mut answered = owner.answered.iter();
                 let shown = answered.find(|(_, its)| Some(**its) == end);

@@ -12,3 +12,4 @@ pub mod keys;
 pub mod policy;
 pub mod refresh;
 pub mod refused;
+pub mod trail;

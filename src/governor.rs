@@ -13,7 +13,8 @@
 //! - nobody waits while a slot is free and the gates are open;
 //! - in no window of 60 s are there more grants than the RPM limit;
 //! - a lease ends at its deadline and is never revived;
-//! - every waiter is answered by its deadline, once.
+//! - every waiter is answered by its deadline, once; nobody is granted a slot with
+//!   a key that has ended, or as someone who may not come in any more.
 //!
 //! The governor doesn't know who calls it: the lock API is one caller.
 
@@ -39,15 +40,16 @@ use command::{Command, Effect, Outcome, Renewed, Reply, Verdict};
 use cooldown::Cooldown;
 use ids::{Ref, SlotId};
 use learning::Learning;
-use queue::{Caller, Queue};
+use queue::{Caller, Deadline, End, Queue};
 use ring::Ring;
 use rpm::Rpm;
 use settings::Settings;
 use slots::{Renewal, Slot, Slots};
 use snapshot::Snapshot;
 use tally::Tally;
-use time::{Millis, Span};
+use time::Millis;
 
+use crate::access::policy::Policy;
 use crate::outcome::Report;
 
 /// What a command came to: the reply, and what the shell must do before it
@@ -189,6 +191,7 @@ impl Governor {
             Command::Tick => Reply::Done,
             Command::Configure(settings) => {
                 self.ring.set_keep(settings.log.keep);
+                self.admit_anew(now, &settings.access, effects);
                 self.reconfigure(now, *settings, effects);
                 Reply::Done
             }
@@ -224,19 +227,46 @@ impl Governor {
         while self.slots.expire(now).is_some() {
             self.tally.expired = self.tally.expired.saturating_add(1);
         }
-        // Whoever is past its deadline can't be granted any more; whoever is
-        // just at it is granted if it can be.
-        self.time_out(now.minus(Span::from_ms(1)), effects);
+        // Whoever is past its deadline, or at the end of its key, can't be granted
+        // any more; whoever is just at the end of its wait is granted if it can be.
+        self.time_out(now, End::Key, effects);
         self.rpm.forget(now);
         self.hand_over(now, effects);
-        self.time_out(now, effects);
+        self.time_out(now, End::Wait, effects);
     }
 
-    fn time_out(&mut self, by: Millis, effects: &mut Vec<Effect>) {
-        while let Some(caller) = self.queue.expire(by) {
-            // What kept it waiting to the end, though it may be over since.
-            let verdict = Verdict::TimedOut(self.refusal(caller.deadline));
+    fn time_out(&mut self, at: Millis, of: End, effects: &mut Vec<Effect>) {
+        while let Some(caller) = self.queue.expire(Deadline { at, of }) {
+            let verdict = match caller.deadline.of {
+                End::Key => Verdict::Dismissed,
+                // What kept it waiting to the end, though it may be over since.
+                End::Wait => Verdict::TimedOut(self.refusal(caller.deadline.at)),
+            };
             self.turn_away(self.seen, &caller, verdict, effects);
+        }
+    }
+
+    /// Decides about those who wait by another policy than let them in: as far as
+    /// it can be told from here they are turned away, and where they must show more
+    /// or something else they are asked for it.
+    fn admit_anew(&mut self, now: Millis, policy: &Policy, effects: &mut Vec<Effect>) {
+        if self.queue.is_empty() || *policy == self.settings.access {
+            return;
+        }
+        let carries = |caller: &Caller| policy.carries(caller.carrier);
+        let callers = self.queue.take_all(|caller| !carries(caller));
+        self.dismiss(now, &callers, effects);
+        for caller in self
+            .queue
+            .take_all(|caller| !policy.admits(caller.ip.as_deref()))
+        {
+            self.turn_away(now, &caller, Verdict::Forbidden, effects);
+        }
+        if policy.asks_anew(&self.settings.access) {
+            let all = self.queue.take_all(|_| true);
+            effects.extend(all.into_iter().map(|caller| Effect::Ask {
+                request: caller.request,
+            }));
         }
     }
 

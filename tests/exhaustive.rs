@@ -51,9 +51,14 @@ impl Real {
         let command = match letter {
             Letter::Sleep(_) => return (Said::Nothing, Vec::new()),
             Letter::Tick(_) => Command::Tick,
-            Letter::Acquire { attempt, wait } => Command::Acquire(Acquire {
+            Letter::Acquire {
+                attempt,
+                wait,
+                life,
+            } => Command::Acquire(Acquire {
                 attempt: AttemptId(attempt as u128),
                 wait: ms(wait),
+                expires: life.map(|life| START.plus(ms(self.clock + life))),
                 secret: SlotSecret(number as u128),
                 ..call(number as u128)
             }),
@@ -105,6 +110,7 @@ impl Real {
             Verdict::Refused(Refusal::QueueFull { .. }) => return Said::QueueFull,
             Verdict::Refused(Refusal::NoFreeSlot { .. }) => return Said::NoFreeSlot,
             Verdict::TimedOut(Refusal::NoFreeSlot { .. }) => return Said::TimedOut,
+            Verdict::Dismissed => return Said::KeyEnded,
             other => panic!("{other:?}"),
         };
         let until = since_start(grant.lease_deadline);
@@ -125,23 +131,27 @@ fn since_start(at: Millis) -> u64 {
 }
 
 /// What may come next. Attempts are alike, so a new one is the lowest unused.
-fn alphabet(model: &Model, used: usize) -> Vec<Letter> {
+fn alphabet(model: &Model, used: usize, lives: &[u64]) -> Vec<Letter> {
     let mut letters = vec![
         Letter::Tick(500),
         Letter::Sleep(700),
         Letter::Limit(3 - model.limit),
     ];
     for attempt in 0..ATTEMPTS.min(used + 1) {
-        letters.push(Letter::Acquire { attempt, wait: 0 });
-        let wait = WAIT;
-        letters.push(Letter::Acquire { attempt, wait });
+        let acquire = |wait, life| Letter::Acquire {
+            attempt,
+            wait,
+            life,
+        };
+        letters.extend([acquire(0, None), acquire(WAIT, None)]);
+        letters.extend(lives.iter().map(|life| acquire(WAIT, Some(*life))));
     }
     for waiter in &model.waiters {
         let attempt = waiter.attempt;
         let calls = waiter.calls.iter();
-        letters.extend(calls.map(|(call, _)| Letter::Leave {
+        letters.extend(calls.map(|call| Letter::Leave {
             attempt,
-            call: *call,
+            call: call.number,
         }));
     }
     // Every held slot, and the newest of those that are not.
@@ -156,6 +166,8 @@ fn alphabet(model: &Model, used: usize) -> Vec<Letter> {
 struct Walk {
     path: Vec<Letter>,
     steps: u64,
+    /// For how long keys live on, other than for ever.
+    lives: &'static [u64],
 }
 
 impl Walk {
@@ -164,7 +176,7 @@ impl Walk {
         if left == 0 {
             return;
         }
-        for letter in alphabet(model, used) {
+        for letter in alphabet(model, used, self.lives) {
             let (mut model, mut real) = (model.clone(), real.clone());
             self.path.push(letter);
             self.steps += 1;
@@ -195,6 +207,10 @@ impl Walk {
 
 /// Walks all sequences; the number of steps says that there was a walk.
 fn walk(slots: usize, depth: usize, length: usize) -> u64 {
+    walk_with(&[], slots, depth, length)
+}
+
+fn walk_with(lives: &'static [u64], slots: usize, depth: usize, length: usize) -> u64 {
     let mut settings = limit(slots as u32);
     settings.concurrency.max = 2;
     settings.queue.max_depth = depth as u32;
@@ -203,6 +219,7 @@ fn walk(slots: usize, depth: usize, length: usize) -> u64 {
     let mut walk = Walk {
         path: Vec::new(),
         steps: 0,
+        lives,
     };
     walk.go(&Model::new(slots, depth), &Real::new(settings), 0, length);
     walk.steps
@@ -231,4 +248,23 @@ fn two_slots_and_a_queue_of_one() {
 #[test]
 fn two_slots_and_a_queue_of_two() {
     assert!(dbg!(walk(2, 2, 6)) > 100_000);
+}
+
+/// One that ends while it waits, and with a tick; and one that ends with its wait.
+const LIVES: &[u64] = &[500, WAIT];
+
+#[test]
+fn keys_that_end_beside_a_queue_of_one() {
+    assert!(dbg!(walk_with(LIVES, 1, 1, 5)) > 50_000);
+}
+
+#[test]
+fn keys_that_end_beside_a_queue_of_two() {
+    assert!(dbg!(walk_with(LIVES, 1, 2, 5)) > 50_000);
+}
+
+/// With a key that has ended nobody is let in, whatever is free.
+#[test]
+fn keys_that_have_ended_take_nothing() {
+    assert!(dbg!(walk_with(&[0], 2, 1, 5)) > 50_000);
 }

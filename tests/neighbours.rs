@@ -21,7 +21,7 @@ const CALLER: &str =
     "request=00000000000000000000000000000001&key=0000000000000002&carrier=swarmvia";
 
 /// Lock calls, each but for its caller.
-const LOCK_CALLS: [(&str, &str); 6] = [
+const LOCK_CALLS: [(&str, &str); 8] = [
     (
         "acquire",
         "&attempt=00000000000000000000000000000009&ip=127.0.0.1&wait=5&waited=6",
@@ -31,6 +31,11 @@ const LOCK_CALLS: [(&str, &str); 6] = [
         "&policy=0000000000000003&attempt=00000000000000000000000000000009&wait=0&waited=0",
     ),
     ("renew", "&wait=0&waited=0"),
+    ("renew", "&expires=1710000000000&wait=0&waited=0"),
+    (
+        "check",
+        "&policy=0000000000000003&expires=1710000000000&wait=0&waited=0",
+    ),
     (
         "release",
         "&status=200&throttled=2&retryAfter=0&limit=11&remaining=0&reset=13&tokenLimit=14\

@@ -77,6 +77,7 @@ fn sixteen_callers_share_a_place_and_a_seventeenth_does_not() {
         world.play(Move::Acquire {
             attempt,
             wait,
+            life: None,
             retry,
         });
     }

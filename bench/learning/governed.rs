@@ -10,6 +10,7 @@ use swarmvia_locks::governor::settings::Settings;
 use swarmvia_locks::governor::snapshot::Snapshot;
 use swarmvia_locks::governor::time::{Millis, Span};
 use swarmvia_locks::outcome::Report;
+use swarmvia_locks::wire::request::Carrier;
 
 use crate::policy::{Answer, Answers, CALLERS, Gauge, Policy, Seen};
 use crate::scenario::Letter;
@@ -91,7 +92,10 @@ impl Governed {
             Verdict::Refused(Refusal::Cooldown { opens_at } | Refusal::Rpm { opens_at }) => {
                 Answer::Later(Some(opens_at.since(now).ms()))
             }
-            Verdict::Refused(_) | Verdict::TimedOut(_) | Verdict::Dismissed => Answer::Later(None),
+            Verdict::Refused(_)
+            | Verdict::TimedOut(_)
+            | Verdict::Dismissed
+            | Verdict::Forbidden => Answer::Later(None),
         };
         answers.push((caller, told));
     }
@@ -105,6 +109,8 @@ impl Policy for Governed {
             request: RequestId(name),
             attempt: AttemptId(name),
             key: KeyId(1),
+            expires: None,
+            carrier: Carrier::KeyHeader,
             ip: None,
             wait: WAIT,
             waited: Span::ZERO,

@@ -10,6 +10,7 @@ use swarmvia_locks::governor::snapshot::Snapshot;
 use swarmvia_locks::governor::time::{Millis, Span};
 use swarmvia_locks::governor::{Governor, Step};
 use swarmvia_locks::outcome::Report;
+use swarmvia_locks::wire::request::Carrier;
 
 const START: Millis = Millis::from_epoch(1_710_000_000_000);
 /// Long enough that no lease ends and nobody's wait is over.
@@ -124,6 +125,8 @@ impl World {
             request: RequestId(self.callers),
             attempt: AttemptId(self.callers),
             key: KeyId(1),
+            expires: None,
+            carrier: Carrier::KeyHeader,
             ip: None,
             wait: LONG,
             waited: Span::ZERO,

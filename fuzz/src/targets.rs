@@ -116,6 +116,7 @@ pub fn report_body(data: &[u8]) {
     let caller = Caller {
         request: RequestId(1),
         key: KeyId(2),
+        expires: Some(NOW),
         carrier: Carrier::KeyHeader,
         policy: Some(Version(3)),
     };

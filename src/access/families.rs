@@ -2,7 +2,12 @@
 //! each one's current.
 //!
 //! A family is known by its `keyId`; keys and tokens themselves are never here,
-//! only a digest. Once revoked, a family stays so.
+//! only a digest. Once revoked, a family stays so. What trading in a refresh
+//! token comes to is decided in [`trade`].
+
+mod trade;
+
+pub use trade::{Refresh, Trade, Why};
 
 use super::refresh::SecretDigest;
 use crate::governor::ids::KeyId;
@@ -13,9 +18,6 @@ use crate::index::Table;
 pub const MOST_FAMILIES: usize = 10_000;
 /// How long a family is still listed when nothing of it is good any more.
 const LISTED_AFTER_EXPIRY: Span = Span::from_seconds(86_400);
-/// For how long a retired refresh token gets the answer again that it got: the
-/// first may have been lost.
-const ANSWER_AGAIN: Span = Span::from_seconds(10);
 
 /// One family of access keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,12 +28,15 @@ pub struct Family {
     pub ttl: Span,
     /// How long each refresh token lives.
     pub refresh_ttl: Span,
-    /// When the last access key of the family expires.
+    /// When the last access key of the family expires: no two of its keys end at
+    /// the same moment, so this tells the last one from those before it.
     pub expires_at: Millis,
     /// The refresh token that is good now.
     pub current: SecretDigest,
     pub refresh_expires_at: Millis,
-    /// The token that `current` succeeded, and when.
+    /// The token that `current` succeeded, while neither `current` nor the last
+    /// access key was seen; and from when on it gets its answer again for ten
+    /// seconds more. That is when it was traded in, or later.
     pub retired: Option<(SecretDigest, Millis)>,
     pub revoked_at: Option<Millis>,
 }
@@ -85,45 +90,6 @@ impl Family {
             State::Live
         }
     }
-
-    fn refresh(&mut self, shown: SecretDigest, successor: SecretDigest, now: Millis) -> Refresh {
-        if self.revoked_at.is_some() {
-            return Refresh::Refused;
-        }
-        if shown == self.current {
-            if self.refresh_expires_at <= now {
-                return Refresh::Refused;
-            }
-            self.retired = Some((shown, now));
-            self.current = successor;
-            self.expires_at = now.plus(self.ttl);
-            self.refresh_expires_at = now.plus(self.refresh_ttl);
-            return Refresh::Rotated;
-        }
-        match self.retired {
-            Some((retired, at)) if retired == shown && now.since(at) <= ANSWER_AGAIN => {
-                Refresh::Again
-            }
-            _ => {
-                self.revoked_at = Some(now);
-                Refresh::Reused
-            }
-        }
-    }
-}
-
-/// What trading in a refresh token comes to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refresh {
-    /// The successor is current now.
-    Rotated,
-    /// It did so a moment ago, and the successor hasn't been used: the same
-    /// answer again.
-    Again,
-    /// A retired token was used: the family is revoked.
-    Reused,
-    /// Unknown, revoked or expired: nothing changed.
-    Refused,
 }
 
 /// All families of a source.
@@ -164,18 +130,19 @@ impl Families {
         }
     }
 
-    /// Trades in a refresh token whose MAC was good.
-    pub fn refresh(
-        &mut self,
-        key: KeyId,
-        shown: SecretDigest,
-        successor: SecretDigest,
-        now: Millis,
-    ) -> Refresh {
+    /// Takes note that a key which ends at `end` is in use. True where that is
+    /// news: then whoever holds the token before it has had its answer.
+    pub fn see(&mut self, key: KeyId, end: Option<Millis>) -> bool {
+        let family = self.known.get_mut(key.0.into());
+        family.is_some_and(|family| family.see(end))
+    }
+
+    /// Trades in a refresh token.
+    pub fn refresh(&mut self, key: KeyId, traded: &Trade, now: Millis) -> Refresh {
         self.known
             .get_mut(key.0.into())
-            .map_or(Refresh::Refused, |family| {
-                family.refresh(shown, successor, now)
+            .map_or(Refresh::Refused(Why::Unknown), |family| {
+                family.refresh(traded, now)
             })
     }
 
@@ -229,7 +196,12 @@ mod tests {
     }
 
     fn refresh(families: &mut Families, shown: u8, ms: u64) -> Refresh {
-        families.refresh(KEY, digest(shown), digest(shown.wrapping_add(1)), at(ms))
+        let traded = Trade {
+            shown: digest(shown),
+            successor: digest(shown.wrapping_add(1)),
+            is_admitted: true,
+        };
+        families.refresh(KEY, &traded, at(ms))
     }
 
     #[test]
@@ -240,7 +212,10 @@ mod tests {
         assert!(!families.revoke(KEY, at(9)));
         assert_eq!(families.find(KEY).unwrap().revoked_at, Some(at(5)));
         assert!(!families.admits(KEY));
-        assert_eq!(refresh(&mut families, 1, 10), Refresh::Refused);
+        assert_eq!(
+            refresh(&mut families, 1, 10),
+            Refresh::Refused(Why::Revoked)
+        );
         assert!(!families.revoke(KeyId(2), at(5)));
     }
 
@@ -252,35 +227,6 @@ mod tests {
         assert_eq!(family.expires_at, at(1_100));
         assert_eq!(family.refresh_expires_at, at(51_000));
         assert_eq!(refresh(&mut families, 2, 2_000), Refresh::Rotated);
-    }
-
-    #[test]
-    fn a_lost_answer_is_given_again_within_ten_seconds() {
-        let mut families = families();
-        refresh(&mut families, 1, 1_000);
-        let before = families.find(KEY).cloned();
-        assert_eq!(refresh(&mut families, 1, 11_000), Refresh::Again);
-        assert_eq!(families.find(KEY).cloned(), before, "nothing moved");
-        assert_eq!(refresh(&mut families, 1, 11_001), Refresh::Reused);
-        assert!(!families.admits(KEY));
-    }
-
-    #[test]
-    fn a_retired_token_is_reuse_once_its_successor_was_used() {
-        let mut families = families();
-        refresh(&mut families, 1, 1_000);
-        refresh(&mut families, 2, 1_001);
-        assert_eq!(refresh(&mut families, 1, 1_002), Refresh::Reused);
-        assert_eq!(refresh(&mut families, 3, 1_003), Refresh::Refused);
-    }
-
-    #[test]
-    fn an_expired_token_is_refused_without_harm() {
-        let mut families = families();
-        assert_eq!(refresh(&mut families, 1, 50_000), Refresh::Refused);
-        assert!(families.admits(KEY));
-        let unknown = families.refresh(KeyId(9), digest(1), digest(2), at(0));
-        assert_eq!(unknown, Refresh::Refused);
     }
 
     #[test]

@@ -116,7 +116,8 @@ struct KnownKey {
 }
 
 impl KnownKeys {
-    /// As [`SigningKeys::verify`] says, at once where it was looked at before.
+    /// As [`SigningKeys::verify`] says, at once where it was looked at before; and
+    /// when the key ends.
     ///
     /// # Errors
     /// The family of a signed key whose life is over, for the log; `None` if it
@@ -127,7 +128,7 @@ impl KnownKeys {
         key: &str,
         source: &str,
         now: Millis,
-    ) -> Result<KeyId, Option<KeyId>> {
+    ) -> Result<(KeyId, Millis), Option<KeyId>> {
         if key.len() > MOST_CHARS {
             return Err(None);
         }
@@ -156,7 +157,7 @@ impl KnownKeys {
             (key, expires_at)
         };
         if now < expires_at {
-            Ok(key)
+            Ok((key, expires_at))
         } else {
             Err(Some(key))
         }
@@ -220,13 +221,13 @@ mod tests {
         let keys = signing(&format!("k1:{}", secret('A')));
         let mut known = KnownKeys::default();
         let key = keys.sign(&grant()).unwrap();
+        let end = NOW.plus(Span::from_ms(1));
         for _ in 0..2 {
-            assert_eq!(known.verify(&keys, &key, "demo", NOW), Ok(KeyId(9)));
+            assert_eq!(known.verify(&keys, &key, "demo", NOW), Ok((KeyId(9), end)));
             assert_eq!(known.verify(&keys, &key, "other", NOW), Err(None));
             let other = format!("{key}x");
             assert_eq!(known.verify(&keys, &other, "demo", NOW), Err(None));
         }
-        let end = NOW.plus(Span::from_ms(1));
         assert_eq!(known.verify(&keys, &key, "demo", end), Err(Some(KeyId(9))));
     }
 
@@ -236,8 +237,12 @@ mod tests {
         let nobody = signing(&format!("k1:{}", secret('E')));
         let mut known = KnownKeys::default();
         let key = keys.sign(&grant()).unwrap();
-        assert_eq!(known.verify(&keys, &key, "demo", NOW), Ok(KeyId(9)));
-        assert_eq!(known.verify(&nobody, &key, "demo", NOW), Ok(KeyId(9)));
+        let end = NOW.plus(Span::from_ms(1));
+        assert_eq!(known.verify(&keys, &key, "demo", NOW), Ok((KeyId(9), end)));
+        assert_eq!(
+            known.verify(&nobody, &key, "demo", NOW),
+            Ok((KeyId(9), end))
+        );
         for id in 0..=MOST_KNOWN as u64 {
             let key = keys
                 .sign(&KeyGrant {
@@ -245,7 +250,7 @@ mod tests {
                     ..grant()
                 })
                 .unwrap();
-            assert_eq!(known.verify(&keys, &key, "demo", NOW), Ok(KeyId(id)));
+            assert_eq!(known.verify(&keys, &key, "demo", NOW), Ok((KeyId(id), end)));
         }
         assert_eq!(known.0.len(), MOST_KNOWN);
     }

@@ -5,7 +5,7 @@
 //! storage alike. Nothing in it is a secret.
 
 pub use super::cloudflare::CloudflareAccess;
-use super::ip::IpAllowlist;
+use super::ip::{self, IpAllowlist};
 pub use super::jwt::policy::{JwtPolicy, KeySource, Loopback};
 use crate::fields::{FieldError, Fields};
 use crate::json::{Json, object};
@@ -75,6 +75,19 @@ impl Policy {
     /// Nothing in it needs the edge: the object can decide alone.
     pub fn is_plain(&self) -> bool {
         self.ip_allowlist.is_empty() && self.jwt.is_none() && self.cloudflare_access.is_none()
+    }
+
+    /// Whether a caller may come from here; `address` as text.
+    pub fn admits(&self, address: Option<&str>) -> bool {
+        self.ip_allowlist.admits(address.and_then(ip::address))
+    }
+
+    /// Whether those whom `before` let in must show a token that they may not have
+    /// shown: one that is asked for now, or asked for in another way.
+    pub fn asks_anew(&self, before: &Self) -> bool {
+        let jwt = self.jwt.is_some() && self.jwt != before.jwt;
+        let access = &self.cloudflare_access;
+        jwt || access.is_some() && *access != before.cloudflare_access
     }
 
     /// Whether a key that came this way may come this way.
@@ -164,6 +177,36 @@ mod tests {
                 "cloudflareAccess": object! {"teamDomain": "team.cloudflareaccess.com", "audience": "tag"},
             }
         );
+    }
+
+    #[test]
+    fn a_text_that_is_no_address_comes_from_nowhere() {
+        let policy = parse(r#"{"ipAllowlist":["192.0.2.0/24"]}"#).unwrap();
+        assert!(policy.admits(Some("192.0.2.7")));
+        for nowhere in [None, Some(""), Some("x"), Some("192.0.3.7")] {
+            assert!(!policy.admits(nowhere), "{nowhere:?}");
+            assert!(Policy::default().admits(nowhere));
+        }
+    }
+
+    #[test]
+    fn only_a_token_that_is_asked_for_newly_or_otherwise_is_asked_for_anew() {
+        let none = Policy::default();
+        let other_jwt = JWT.replace("\"a\"", "\"b\"");
+        let other_access = ACCESS.replace("tag", "other");
+        for (one, other) in [(JWT, other_jwt.as_str()), (ACCESS, other_access.as_str())] {
+            let asks = parse(&format!("{{{one}}}")).unwrap();
+            let asks_other = parse(&format!("{{{other}}}")).unwrap();
+            assert!(asks.asks_anew(&none) && asks_other.asks_anew(&asks));
+            assert!(!none.asks_anew(&asks) && !asks.asks_anew(&asks));
+            let elsewhere = parse(&format!(
+                r#"{{"bearer":false,"ipAllowlist":["::1"],{one}}}"#
+            ));
+            assert!(!elsewhere.unwrap().asks_anew(&asks));
+        }
+        let both = parse(&format!("{{{JWT},{ACCESS}}}")).unwrap();
+        let jwt = parse(&format!("{{{JWT}}}")).unwrap();
+        assert!(both.asks_anew(&jwt) && !jwt.asks_anew(&both));
     }
 
     #[test]

@@ -152,6 +152,27 @@ mod tests {
     }
 
     #[test]
+    fn new_signing_keys_change_the_text_of_a_successor_and_not_the_successor() {
+        let (old, new) = ("A".repeat(43), "E".repeat(43));
+        let before = signing("k1", 'A');
+        let after = SigningKeys::parse(&format!("k2:{new},k1:{old}")).unwrap();
+        let successor = |keys: &SigningKeys, token: &str| {
+            let shown = keys.read_refresh(token, "demo").unwrap();
+            let text = keys.write_refresh("demo", shown.key, shown.successor);
+            (shown.successor.digest(), text.unwrap())
+        };
+        let (first, its_text) = successor(&before, &token());
+        let (again, other_text) = successor(&after, &token());
+        assert_eq!(first, again);
+        assert_ne!(its_text, other_text);
+        // Both are good, but from there they lead to two tokens.
+        assert_ne!(
+            successor(&after, &its_text).0,
+            successor(&after, &other_text).0
+        );
+    }
+
+    #[test]
     fn any_change_to_a_token_spoils_it() {
         let keys = signing("k1", 'A');
         let token = token();

@@ -14,6 +14,7 @@ use super::{Reply, js};
 use crate::access::ip;
 use crate::access::keys::KnownKeys;
 use crate::governor::ids::KeyId;
+use crate::governor::time::Millis;
 use crate::wire::MOST_BODY_BYTES;
 use crate::wire::problem::{Kind, Problem};
 use crate::wire::request::{AcquireHeaders, Carrier, bearer, presented};
@@ -66,7 +67,7 @@ impl<'a> Shown<'a> {
     }
 
     /// The family of the access key that the caller shows, as far as its text
-    /// says.
+    /// says, and when that key ends.
     ///
     /// # Errors
     /// 401, the same for every reason, with the family of a key whose life is
@@ -75,14 +76,15 @@ impl<'a> Shown<'a> {
         &self,
         config: &Config,
         source: &str,
-    ) -> Result<(Carrier, KeyId), (Problem, Option<KeyId>)> {
+    ) -> Result<(Carrier, KeyId, Millis), (Problem, Option<KeyId>)> {
         let signing = config.signing().map_err(|problem| (problem, None))?;
         let bad = |key| (Problem::bad_access_key(), key);
         let shown = presented(self.key_header, self.authorization);
         let (carrier, key) = shown.ok_or_else(|| bad(None))?;
         let verified =
             KNOWN_KEYS.with_borrow_mut(|known| known.verify(signing, key, source, js::now()));
-        Ok((carrier, verified.map_err(bad)?))
+        let (key, expires) = verified.map_err(bad)?;
+        Ok((carrier, key, expires))
     }
 }
 

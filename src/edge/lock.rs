@@ -21,7 +21,7 @@ use super::{Fault, Reply, door, js, log};
 use crate::fields::FieldError;
 use crate::governor::command::{Outcome, TurnedAway};
 use crate::governor::ids::{KeyId, RequestId};
-use crate::governor::time::Span;
+use crate::governor::time::{Millis, Span};
 use crate::outcome::Report;
 use crate::protocol::lock::{Caller, LockCall, Refused, Verb};
 use crate::wire::problem::{Kind, Problem};
@@ -102,7 +102,7 @@ impl Call<'_> {
         pending: Option<&PendingCall>,
     ) -> Result<Reply, End> {
         for _ in 0..MOST_DECISIONS {
-            let (carrier, key) = self.let_in(shown)?;
+            let (carrier, key, expires) = self.let_in(shown)?;
             let known = policy::of(self.source);
             if let Some(known) = &known
                 && let Err(refusal) = self.check(carrier, known).await
@@ -110,7 +110,7 @@ impl Call<'_> {
                 if known.is_fresh() {
                     return Err(End::Refused(refusal, Some(key)));
                 }
-                self.read_policy_again(self.caller(carrier, key, None))
+                self.read_policy_again(self.caller(carrier, key, expires, None))
                     .await?;
                 continue;
             }
@@ -118,7 +118,7 @@ impl Call<'_> {
                 // It left while its token was checked; nobody reads this.
                 return Err(Fault::because("a caller left", self.source).into());
             }
-            let caller = self.caller(carrier, key, known.as_ref());
+            let caller = self.caller(carrier, key, expires, known.as_ref());
             if read.is_none() && shown.declares_nothing() {
                 read = Some(self.understand(&[], key));
             }
@@ -136,10 +136,10 @@ impl Call<'_> {
         Err(Fault::because("a policy changed too often", self.source).into())
     }
 
-    /// Who calls, by the key that is shown.
-    fn let_in(&self, shown: &Shown) -> Result<(Carrier, KeyId), End> {
+    /// Who calls, by the key that is shown, and when that key ends.
+    fn let_in(&self, shown: &Shown) -> Result<(Carrier, KeyId, Millis), End> {
         let shown = shown.access_key(self.config, self.source);
-        let (carrier, key) = shown.map_err(|(problem, key)| match problem.kind {
+        let (carrier, key, expires) = shown.map_err(|(problem, key)| match problem.kind {
             Kind::Unauthorized => End::Refused(Refusal::unauthorized(problem), key),
             // Keys can't be checked at all.
             _ => End::Settled(problem.into()),
@@ -149,13 +149,20 @@ impl Call<'_> {
         }
         // Only for a source that is there was a key ever signed.
         log::is_present(self.source);
-        Ok((carrier, key))
+        Ok((carrier, key, expires))
     }
 
-    fn caller(&self, carrier: Carrier, key: KeyId, known: Option<&Known>) -> Caller {
+    fn caller(
+        &self,
+        carrier: Carrier,
+        key: KeyId,
+        expires: Millis,
+        known: Option<&Known>,
+    ) -> Caller {
         Caller {
             request: self.id,
             key,
+            expires: Some(expires),
             carrier,
             policy: known.map(|known| known.version),
         }

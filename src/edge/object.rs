@@ -15,6 +15,7 @@ use worker::Env;
 
 use super::fault::{self, At};
 use super::js::{self, Namespace, ObjectContext};
+use super::store::Write;
 use super::turn::{Object, Source};
 use super::{Fault, operate, policy};
 use crate::governor::command::{Acquire, Answer, Command, Outcome, Reply, TurnedAway};
@@ -163,10 +164,24 @@ fn lock(object: &Object, call: LockCall) -> Result<Come, Fault> {
                 }
                 return Ok(Come::Answer(Problem::bad_access_key().into_answer()));
             }
+            see(object, source, &call.caller)?;
             serve_verb(object, source, now, &call.caller, call.verb)
         }
         _ => Ok(Come::DeadKey),
     })
+}
+
+/// A caller was let in: where that is the first of a family's newest key, the
+/// refresh token before it has had its answer. A row, once for each refresh; it
+/// is on disk before this call is answered, as all that its turn writes.
+fn see(object: &Object, source: &mut Source, caller: &Caller) -> Result<(), Fault> {
+    let key = caller.key;
+    if !source.families.see(key, caller.expires) {
+        return Ok(());
+    }
+    let family = source.families.find(key);
+    let write = family.map(|family| Write::Family { key, family });
+    object.store.commit(write.as_slice())
 }
 
 /// Takes an acquire that is refused into the log.
@@ -224,6 +239,8 @@ fn serve_verb(
                 request: id,
                 attempt,
                 key: caller.key,
+                expires: caller.expires,
+                carrier: caller.carrier,
                 ip,
                 wait,
                 waited,

@@ -20,7 +20,7 @@ use crate::governor::ids::Version;
 use crate::governor::time::{Millis, Span};
 use crate::index::Shelf;
 use crate::json::object;
-use crate::wire::problem::{Kind, Problem};
+use crate::wire::problem::Problem;
 use crate::wire::request::{Carrier, bearer};
 
 /// Where Cloudflare Access puts its token.
@@ -113,12 +113,8 @@ pub async fn check(
         return Err(Refusal::unauthorized(Problem::bad_access_key()));
     }
     if !policy.ip_allowlist.admits(door::address(config, request)) {
-        let problem = Problem::new(
-            Kind::Forbidden,
-            "Your address is not on the allowlist of this source; ask its operator to add it.",
-        );
         return Err(Refusal {
-            problem,
+            problem: Problem::forbidden_address(),
             outcome: Outcome::Forbidden,
         });
     }

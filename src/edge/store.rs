@@ -19,13 +19,14 @@ use super::fault::{self, At};
 use super::js::Storage;
 use super::sql::{Bindings, Row, Sql};
 use crate::access::families::Family;
+use crate::access::trail::{self, KEPT_OF_A_FAMILY};
 use crate::governor::command::{Attempt, Effect};
 use crate::governor::ids::{KeyId, RequestId, Version};
 use crate::governor::settings::Settings;
 use crate::governor::time::Millis;
 use crate::json::Json;
 use crate::protocol::directory::Summary;
-use layout::{CREATE, CREATE_TOLD, LAYOUT};
+use layout::{CREATE, CREATE_REFRESHES, CREATE_TOLD, LAYOUT};
 pub use logs::{Page, newest_first};
 
 /// Entries of the audit log that are kept.
@@ -54,6 +55,7 @@ pub enum Write<'a> {
     },
     ForgetFamily(KeyId),
     Audit(Audited),
+    Refreshed(Refreshed),
     /// What the directory is told next.
     Told(&'a Summary),
     Effect(&'a Effect),
@@ -68,6 +70,16 @@ pub struct Audited {
     pub action: &'static str,
     /// What it was done to; never a secret.
     pub detail: Json,
+}
+
+/// A pair that was handed out for a refresh token, for the audit log.
+pub struct Refreshed {
+    pub key: KeyId,
+    pub at: Millis,
+    pub request: RequestId,
+    pub ip: Option<Box<str>>,
+    /// The newest entry of the family.
+    pub before: Option<trail::Entry>,
 }
 
 pub struct Store {
@@ -90,7 +102,9 @@ impl Store {
         let result = match writes {
             [] => Ok(()),
             // One statement is atomic by itself.
-            [Write::Create | Write::Told(_)] => self.transaction(writes),
+            [Write::Create | Write::Told(_) | Write::Refreshed(_) | Write::ForgetFamily(_)] => {
+                self.transaction(writes)
+            }
             [write] => self.write(write),
             _ => self.transaction(writes),
         };
@@ -156,10 +170,18 @@ impl Store {
             ),
             Write::Audit(audited) => self.audit(audited),
             Write::Told(summary) => self.write_told(summary),
-            Write::ForgetFamily(key) => self.run(
-                "DELETE FROM families WHERE key = ?",
-                Bindings::new().id(key),
-            ),
+            Write::Refreshed(refreshed) => self.refreshed(refreshed),
+            Write::ForgetFamily(key) => {
+                self.create_refreshes()?;
+                self.run(
+                    "DELETE FROM refreshes WHERE key = ?",
+                    Bindings::new().id(key),
+                )?;
+                self.run(
+                    "DELETE FROM families WHERE key = ?",
+                    Bindings::new().id(key),
+                )
+            }
             Write::Effect(effect) => self.write_effect(effect),
         }
     }
@@ -190,7 +212,7 @@ impl Store {
                 "UPDATE source SET cooldown_until = ?",
                 Bindings::new().optional(*until, Bindings::moment),
             ),
-            Effect::Answer { .. } => Ok(()),
+            Effect::Answer { .. } | Effect::Ask { .. } => Ok(()),
         }
     }
 
@@ -239,6 +261,40 @@ impl Store {
         self.run(
             "DELETE FROM audit WHERE ordinal <= (SELECT MAX(ordinal) FROM audit) - ?",
             Bindings::new().number(AUDIT_KEEP),
+        )
+    }
+
+    fn create_refreshes(&self) -> Result<(), JsValue> {
+        CREATE_REFRESHES
+            .iter()
+            .try_for_each(|statement| self.run(statement, Bindings::new()))
+    }
+
+    /// Counts a refresh in its family's newest entry, or adds one and drops the
+    /// one that is too many.
+    fn refreshed(&self, refreshed: &Refreshed) -> Result<(), JsValue> {
+        let ip = refreshed.ip.as_deref();
+        let before = refreshed.before.as_ref();
+        if let Some(entry) = before.filter(|entry| entry.takes(refreshed.at, ip)) {
+            return self.run(
+                "UPDATE refreshes SET count = count + 1, last_at = ? WHERE ordinal = ?",
+                Bindings::new().moment(refreshed.at).number(entry.ordinal),
+            );
+        }
+        self.create_refreshes()?;
+        self.run(
+            "INSERT INTO refreshes (at, last_at, request, key, ip, count) VALUES (?, ?, ?, ?, ?, 1)",
+            Bindings::new()
+                .moment(refreshed.at)
+                .moment(refreshed.at)
+                .id(refreshed.request)
+                .id(refreshed.key)
+                .optional(ip, Bindings::text),
+        )?;
+        self.run(
+            "DELETE FROM refreshes WHERE key = ?1 AND ordinal <= (SELECT ordinal FROM refreshes
+             WHERE key = ?1 ORDER BY ordinal DESC LIMIT 1 OFFSET ?2)",
+            Bindings::new().id(refreshed.key).number(KEPT_OF_A_FAMILY),
         )
     }
 

@@ -167,7 +167,8 @@ impl Object {
         // alarm that comes in vain does no harm.
         self.arm(source, now)?;
         let mut all = writes(source);
-        let is_row = |effect: &&Effect| !matches!(effect, Effect::Answer { .. });
+        let is_row =
+            |effect: &&Effect| !matches!(effect, Effect::Answer { .. } | Effect::Ask { .. });
         all.extend(step.effects.iter().filter(is_row).map(Write::Effect));
         self.store.commit(&all)?;
         fault::strike(At::Written);
@@ -193,8 +194,11 @@ impl Object {
 
     pub fn answer_waiters(&self, effects: Vec<Effect>) {
         for effect in effects {
-            if let Effect::Answer { request, answer } = effect {
-                self.waiting.answer(request, answer);
+            match effect {
+                Effect::Answer { request, answer } => self.waiting.answer(request, answer),
+                // Its Worker calls again, by the policy that stands.
+                Effect::Ask { request } => self.waiting.forget(request),
+                _ => {}
             }
         }
     }

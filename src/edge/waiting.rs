@@ -40,6 +40,7 @@ impl Waiting {
         }
     }
 
+    /// Wakes a waiter with nothing, if it is there.
     pub fn forget(&self, request: RequestId) {
         self.waiters.borrow_mut().remove(request.0);
     }

@@ -39,7 +39,8 @@ async function callObject(call, settle) {
     }
     call.carried = call.wait > 0;
     if (left > 0 && Date.now() - triedAt >= QUIET_MS) {
-      // It waited well until the object was reset: earlier failures are another matter.
+      // It waited well until the object was reset or asked for more: earlier failures and decisions are another matter.
+      call.decisions = 0;
       tries = 0;
       pause = FIRST_PAUSE_MS;
     } else {

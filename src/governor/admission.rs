@@ -6,7 +6,7 @@
 use super::Governor;
 use super::command::{Acquire, Answer, Effect, Grant, Outcome, Refusal, Reply, SlotRow, Verdict};
 use super::ids::{AttemptId, Ref, RequestId};
-use super::queue::Caller;
+use super::queue::{Caller, Deadline};
 use super::record::Got;
 use super::slots::Slot;
 use super::time::{Millis, Span};
@@ -67,14 +67,22 @@ impl Governor {
             request: acquire.request,
             key: acquire.key,
             ip: acquire.ip,
+            carrier: acquire.carrier,
             arrived,
-            deadline,
+            deadline: Deadline::first(deadline, acquire.expires),
             secret: acquire.secret,
             repeats: false,
         };
         let waits = deadline > now;
-        if let Some(reply) = self.again(now, acquire.attempt, &caller, effects) {
+        let has_ended = acquire.expires.is_some_and(|end| end <= now);
+        if let Some(reply) = self.again(now, acquire.attempt, &caller, has_ended, effects) {
             return reply;
+        }
+        if has_ended {
+            let queued = acquire.waited;
+            let outcome = Outcome::Unauthorized;
+            self.record(now, &caller, outcome, queued, Got::Nothing, effects);
+            return Reply::Acquire(self.answer(Verdict::Dismissed, queued));
         }
         if self.queue.of_attempt(acquire.attempt).is_some() {
             if waits && self.queue.join(acquire.attempt, caller.clone()) {
@@ -98,21 +106,26 @@ impl Governor {
         Reply::Queued
     }
 
-    /// The slot that the attempt holds already, given again.
+    /// The slot that the attempt holds already, given again. `has_ended`: the
+    /// caller's key has.
     fn again(
         &mut self,
         now: Millis,
         attempt: AttemptId,
         caller: &Caller,
+        has_ended: bool,
         effects: &mut Vec<Effect>,
     ) -> Option<Reply> {
         let slot = self.slots.of_attempt(attempt)?;
         // Its wait ended with the grant, however long the answer took: a holder
         // counts its term from there.
         let queued = slot.granted_at.since(caller.arrived);
-        // A retry inside the service has its log entry; a caller's repeat is an
-        // attempt of its own.
+        // A retry inside the service has its log entry, and its slot though its key
+        // has ended since; a caller's repeat is an attempt of its own.
         if slot.request != caller.request {
+            if has_ended {
+                return None;
+            }
             let got = Got::Replay(slot.reference);
             self.record(now, caller, Outcome::Granted, queued, got, effects);
         }

@@ -5,6 +5,7 @@ use super::ids::{AttemptId, KeyId, Ref, RequestId, SlotId, SlotSecret};
 use super::settings::Settings;
 use super::time::{Millis, Span};
 use crate::outcome::Report;
+use crate::wire::request::Carrier;
 
 /// One thing to do, at one moment.
 #[derive(Clone, Debug)]
@@ -58,6 +59,10 @@ pub struct Acquire {
     pub request: RequestId,
     pub attempt: AttemptId,
     pub key: KeyId,
+    /// When that key ends, where that is known: nobody waits longer.
+    pub expires: Option<Millis>,
+    /// How it came.
+    pub carrier: Carrier,
     /// The address at the door, as text for the access log.
     pub ip: Option<Box<str>>,
     /// How long the caller is ready to queue from now on; zero: fail fast.
@@ -109,8 +114,11 @@ pub enum Verdict {
     /// Waited as long as allowed. Why there was no slot at the end of that time;
     /// never a full queue.
     TimedOut(Refusal),
-    /// The key was revoked, or the source deleted, while it waited.
+    /// The key has ended or was revoked, it may not come this way any more, or the
+    /// source was deleted.
     Dismissed,
+    /// Its address may not come in any more.
+    Forbidden,
 }
 
 #[derive(Clone, Debug)]
@@ -175,6 +183,9 @@ pub enum Effect {
     Learned { text: String },
     /// A waiter is answered.
     Answer { request: RequestId, answer: Answer },
+    /// A waiter has left the queue unanswered: it must show more than it did, and
+    /// then call again with the time that it has waited.
+    Ask { request: RequestId },
 }
 
 /// One acquire attempt as it is kept: log entry, slot and RPM mark in one row.
@@ -275,6 +286,7 @@ outcomes! {
     unauthorized {
         /// At the door or while waiting.
         Unauthorized = 401 at door "unauthorized",
+        /// At the door or while waiting.
         Forbidden = 403 at door "forbidden"
     }
     invalid_request { InvalidRequest = 400 at door "invalid_request" }

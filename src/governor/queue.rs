@@ -2,16 +2,68 @@
 //! way out.
 //!
 //! A place belongs to one attempt; callers that repeat the attempt join it and
-//! wait each within their own time. A place goes when its last caller does.
+//! wait each within their own time, and no longer than their key lives. A place
+//! goes when its last caller does.
 //! This module never decides who may be granted, only who is next.
 
 use super::ids::{AttemptId, KeyId, RequestId, SlotSecret};
 use super::time::Millis;
 use crate::index::{Index, Table};
+use crate::wire::request::Carrier;
 
 /// Callers that may share one place; a further one is refused as if the queue
 /// were full.
 pub const MAX_CALLERS_OF_A_PLACE: usize = 16;
+
+/// Whose end a caller's deadline is. At its end a key is over, while a wait is
+/// over only after it: so keys come first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum End {
+    Key,
+    Wait,
+}
+
+/// When a caller must be answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Deadline {
+    pub at: Millis,
+    pub of: End,
+}
+
+/// Splits the deadlines of one moment: tickets don't come near.
+const OF_WAIT: u64 = 1 << 63;
+
+impl Deadline {
+    /// The end of a wait, or of a key where that is not later.
+    pub fn first(wait: Millis, key: Option<Millis>) -> Self {
+        match key {
+            Some(at) if at <= wait => Self { at, of: End::Key },
+            _ => Self {
+                at: wait,
+                of: End::Wait,
+            },
+        }
+    }
+
+    /// Sorts by the moment, then by what ends.
+    fn then(self, ticket: u64) -> u128 {
+        self.at.then(match self.of {
+            End::Key => ticket,
+            End::Wait => ticket | OF_WAIT,
+        })
+    }
+
+    fn of_key(key: u128) -> Self {
+        Self {
+            at: Millis::of_key(key),
+            of: if key & u128::from(OF_WAIT) == 0 {
+                End::Key
+            } else {
+                End::Wait
+            },
+        }
+    }
+}
 
 /// One call that waits.
 #[derive(Clone, Debug)]
@@ -20,9 +72,10 @@ pub struct Caller {
     pub key: KeyId,
     /// The address at the door, as text for the access log.
     pub ip: Option<Box<str>>,
+    /// How its key came.
+    pub carrier: Carrier,
     pub arrived: Millis,
-    /// When it must be answered.
-    pub deadline: Millis,
+    pub deadline: Deadline,
     /// The secret of the slot, should this caller be the one who gets it.
     pub secret: SlotSecret,
     /// Its attempt had come before, by another call.
@@ -49,7 +102,7 @@ impl Place {
     }
 
     /// The key of its callers with this deadline.
-    fn deadline_key(&self, deadline: Millis) -> u128 {
+    fn deadline_key(&self, deadline: Deadline) -> u128 {
         deadline.then(self.ticket)
     }
 
@@ -69,7 +122,7 @@ impl Place {
         }
     }
 
-    fn waits_until(&self, deadline: Millis) -> bool {
+    fn waits_until(&self, deadline: Deadline) -> bool {
         self.callers.iter().any(|c| c.deadline == deadline)
     }
 }
@@ -163,11 +216,11 @@ impl Queue {
         Some(place)
     }
 
-    /// Takes out one caller whose deadline has come by `now`.
-    pub fn expire(&mut self, now: Millis) -> Option<Caller> {
+    /// Takes out one caller whose deadline is `last` or before.
+    pub fn expire(&mut self, last: Deadline) -> Option<Caller> {
         let (key, at) = self.deadlines.first()?;
-        let deadline = Millis::of_key(key);
-        if deadline > now {
+        let deadline = Deadline::of_key(key);
+        if deadline > last {
             return None;
         }
         let callers = &self.places.at(at)?.callers;

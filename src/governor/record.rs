@@ -25,6 +25,7 @@ impl Governor {
     ) {
         let outcome = match verdict {
             Verdict::Dismissed => Outcome::Unauthorized,
+            Verdict::Forbidden => Outcome::Forbidden,
             _ => Outcome::QueueTimeout,
         };
         self.record_unserved(now, caller, outcome, effects);

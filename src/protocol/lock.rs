@@ -4,7 +4,7 @@ use super::log::{door_outcome, door_word};
 use super::{Query, Url};
 use crate::governor::command::Outcome;
 use crate::governor::ids::{AttemptId, KeyId, RequestId, SlotId, Version};
-use crate::governor::time::Span;
+use crate::governor::time::{Millis, Span};
 use crate::outcome::Report;
 use crate::outcome::rate::Rate;
 use crate::wire::request::Carrier;
@@ -16,6 +16,9 @@ const BASE: &str = "http://source/v1/lock/";
 pub struct Caller {
     pub request: RequestId,
     pub key: KeyId,
+    /// When the key that was shown ends; `None` where the Worker's version doesn't
+    /// say.
+    pub expires: Option<Millis>,
     pub carrier: Carrier,
     /// The version of the settings by whose policy the door decided; `None`: it
     /// knew of none.
@@ -71,6 +74,7 @@ fn caller(query: &Query) -> Option<Caller> {
     Some(Caller {
         request: query.parse("request")?,
         key: query.parse("key")?,
+        expires: query.parse("expires").map(Millis::from_epoch),
         carrier: carrier(query.text("carrier")?)?,
         policy: query.parse("policy"),
     })
@@ -171,6 +175,7 @@ impl Url {
             .put("key", &caller.key)
             .put("carrier", &carrier_word(caller.carrier))
             .put_some("policy", caller.policy.as_ref())
+            .put_some("expires", caller.expires.map(Millis::epoch_ms).as_ref())
     }
 
     /// The nine numbers; those that are unknown are absent.
@@ -223,10 +228,18 @@ mod tests {
     use crate::governor::ids::SlotSecret;
 
     fn round_trip(verb: Verb) -> String {
+        let expires = Some(Millis::from_epoch(1_710_000_000_000));
+        let url = round_trip_of(verb.clone(), expires);
+        assert!(url.contains("&expires=1710000000000"), "{url}");
+        round_trip_of(verb, None)
+    }
+
+    fn round_trip_of(verb: Verb, expires: Option<Millis>) -> String {
         let call = LockCall {
             caller: Caller {
                 request: RequestId(1),
                 key: KeyId(2),
+                expires,
                 carrier: Carrier::Swarmvia,
                 policy: None,
             },

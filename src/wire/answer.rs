@@ -67,6 +67,7 @@ pub fn acquire(answer: &Answer, now: Millis, roll: u32) -> HttpAnswer {
         Verdict::TimedOut(refusal) => timed_out(*refusal, now, roll),
         // Nothing of the governor is shown to someone who may not come in.
         Verdict::Dismissed => return Problem::bad_access_key().into_answer(),
+        Verdict::Forbidden => return Problem::forbidden_address().into_answer(),
     };
     with_gauge(http, &answer.gauge, answer.queued)
 }

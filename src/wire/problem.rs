@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 
 use super::answer::HttpAnswer;
+use crate::access::families::Why;
 use crate::fields::FieldError;
 use crate::governor::time::Span;
 use crate::json::object;
@@ -141,6 +142,36 @@ impl Problem {
             "The refresh token is not good (any more); have an operator mint a new key.",
         )
         .with_header("WWW-Authenticate", "Bearer realm=\"refresh\"")
+    }
+
+    /// Whoever holds a token that we signed may know what became of it.
+    pub fn dead_refresh_token(why: Why) -> Self {
+        let message = match why {
+            Why::Unknown => return Self::bad_refresh_token(),
+            Why::Expired => "The refresh token has expired; have an operator mint a new key.",
+            Why::Revoked => {
+                "The refresh token's family is revoked; have an operator mint a new key."
+            }
+        };
+        Self::bad_refresh_token().saying(message)
+    }
+
+    pub fn reused_refresh_token() -> Self {
+        Self::bad_refresh_token().saying(
+            "The refresh token was traded in before, so its whole family is revoked now; have an operator mint a new key.",
+        )
+    }
+
+    fn saying(mut self, message: &'static str) -> Self {
+        self.message = message.into();
+        self
+    }
+
+    pub fn forbidden_address() -> Self {
+        Self::new(
+            Kind::Forbidden,
+            "Your address is not on the allowlist of this source; ask its operator to add it.",
+        )
     }
 
     pub fn bad_admin_token() -> Self {

@@ -16,6 +16,7 @@ mod support;
 
 mod leaks;
 mod learning;
+mod let_in;
 mod limits;
 mod queue;
 mod reasons;

@@ -172,6 +172,7 @@ impl Books {
                     }
                 }
                 Effect::Answer { request, answer } => self.answered(*request, answer),
+                Effect::Ask { request } => self.asked(*request),
                 Effect::Extend {
                     row,
                     lease_deadline,

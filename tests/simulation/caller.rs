@@ -5,6 +5,7 @@ use swarmvia_locks::governor::ids::{AttemptId, KeyId, RequestId, SlotId, SlotSec
 use swarmvia_locks::governor::time::Millis;
 
 use crate::coverage::Seen;
+use crate::disk::Kept;
 use crate::said::{Said, Slot};
 use crate::worker::Verb;
 use crate::world::{Event, World};
@@ -95,8 +96,12 @@ impl World {
 
     /// A key that is alive, if there is one; some cling to what they have.
     fn a_key(&mut self, old: KeyId) -> KeyId {
-        let alive = self.object.disk.source.as_ref().map(|kept| &kept.families);
-        let alive: Vec<KeyId> = alive.into_iter().flatten().copied().collect();
+        let alive = self.object.disk.source.as_ref().map(Kept::alive);
+        let mut alive = alive.unwrap_or_default();
+        let now = self.clock();
+        if !self.rng.one_in(8) {
+            alive.retain(|key| self.end_of(*key).is_some_and(|end| end > now));
+        }
         if alive.is_empty() || self.rng.one_in(12) {
             return old;
         }
@@ -116,6 +121,10 @@ impl World {
     /// A caller hears what became of its call.
     pub fn heard(&mut self, call: usize, said: Said) {
         let call = self.calls[call].clone();
+        if let Verb::Refresh { token } = call.verb {
+            self.refreshed(&call, token, said);
+            return;
+        }
         self.keeps_promise(&call.verb, said);
         let caller = call.caller;
         if call.session != self.callers[caller].session || self.callers[caller].resting {

@@ -1,7 +1,8 @@
 //! What outlives the object: the source, its families, its rows, its alarm.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
+use swarmvia_locks::access::families::{Families, Family};
 use swarmvia_locks::governor::Governor;
 use swarmvia_locks::governor::command::Effect;
 use swarmvia_locks::governor::ids::KeyId;
@@ -13,8 +14,7 @@ use crate::support::storage::Storage;
 #[derive(Clone, Debug)]
 pub struct Kept {
     pub settings: Settings,
-    /// Key families that are alive.
-    pub families: BTreeSet<KeyId>,
+    pub families: BTreeMap<KeyId, Family>,
     pub rows: Storage,
 }
 
@@ -28,9 +28,9 @@ pub struct Disk {
 /// One thing to write.
 #[derive(Clone, Debug)]
 pub enum Write {
-    Create(Box<Settings>, BTreeSet<KeyId>),
+    Create(Box<Settings>, BTreeMap<KeyId, Family>),
     Settings(Box<Settings>),
-    Family(KeyId, bool),
+    Family(KeyId, Box<Family>),
     Effect(Effect),
     DeleteAll,
     /// The alarm of this number rings at this moment.
@@ -60,22 +60,38 @@ impl Disk {
 
     /// Reads memory back, as the clock shows `clock`; and the latest moment that
     /// the rows speak of.
-    pub fn load(&self, clock: Millis) -> Option<(Governor, BTreeSet<KeyId>, Millis)> {
+    pub fn load(&self, clock: Millis) -> Option<(Governor, Families, Millis)> {
         let kept = self.source.as_ref()?;
         let snapshot = kept.rows.snapshot(clock);
         match Governor::load(kept.settings.clone(), snapshot) {
-            Ok(governor) => Some((governor, kept.families.clone(), kept.rows.seen())),
+            Ok(governor) => Some((governor, kept.families(), kept.rows.seen())),
             Err(broken) => panic!("the stored state is broken: {broken}"),
         }
     }
 }
 
 impl Kept {
+    fn families(&self) -> Families {
+        let mut families = Families::default();
+        for (key, family) in &self.families {
+            families.insert(*key, family.clone());
+        }
+        families
+    }
+
+    /// Those that are alive.
+    pub fn alive(&self) -> Vec<KeyId> {
+        let all = self.families.iter();
+        let alive = all.filter(|(_, family)| family.revoked_at.is_none());
+        alive.map(|(key, _)| *key).collect()
+    }
+
     fn apply(&mut self, write: &Write) {
         match write {
             Write::Settings(settings) => self.settings = (**settings).clone(),
-            Write::Family(key, true) => drop(self.families.insert(*key)),
-            Write::Family(key, false) => drop(self.families.remove(key)),
+            Write::Family(key, family) => {
+                self.families.insert(*key, (**family).clone());
+            }
             Write::Effect(effect) => self.rows.apply(effect),
             Write::Create(..) | Write::DeleteAll | Write::Alarm(..) => {}
         }

@@ -139,6 +139,7 @@ impl World {
             Some(Fact::Deleted) => self.books.ended(),
         }
         for (by, said) in written.outs {
+            self.has_answered(by, said);
             self.answer(by, said);
         }
     }
@@ -216,9 +217,12 @@ impl World {
                     (Verdict::Granted(_), Cause::Timer) => Seen::GrantedByTimer,
                     (Verdict::Granted(_), Cause::Alarm) => Seen::GrantedByAlarm,
                     (Verdict::Granted(_), Cause::Operator) => Seen::GrantedByOperator,
+                    (Verdict::Dismissed, Cause::Timer | Cause::Alarm) => Seen::KeyEnded,
                     (Verdict::Dismissed, _) => Seen::Dismissed,
+                    (Verdict::Forbidden, _) => Seen::Forbidden,
                     (Verdict::TimedOut(_) | Verdict::Refused(_), _) => Seen::TimedOut,
                 }),
+                Effect::Ask { .. } => seen.saw(Seen::Asked),
                 Effect::Cooldown { until: Some(_) } => seen.saw(Seen::CoolingDown),
                 _ => {}
             }
@@ -255,7 +259,7 @@ impl World {
                 Verdict::Granted(_) if wrote_slot(step) => Seen::GrantedAtOnce,
                 Verdict::Granted(_) => Seen::Retried,
                 Verdict::TimedOut(_) => Seen::TimedOutCarried,
-                Verdict::Dismissed => Seen::Dismissed,
+                Verdict::Dismissed | Verdict::Forbidden => Seen::Dismissed,
                 Verdict::Refused(Refusal::QueueFull { .. }) => Seen::QueueFull,
                 Verdict::Refused(Refusal::Cooldown { .. }) => Seen::Cooldown,
                 Verdict::Refused(Refusal::Rpm { .. }) => Seen::Rpm,

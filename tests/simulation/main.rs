@@ -26,6 +26,7 @@ mod disk;
 mod gate;
 mod object;
 mod operator;
+mod owner;
 mod plan;
 mod rest;
 mod rng;

@@ -1,12 +1,14 @@
 //! The object of the source: turns as `edge/turn.rs` takes them, and the gate
 //! that holds every answer back until what was written before it is durable.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
+use swarmvia_locks::access::families::Families;
 use swarmvia_locks::governor::command::{Acquire, Command, Effect, Reply};
 use swarmvia_locks::governor::ids::{AttemptId, KeyId, RequestId, SlotSecret};
 use swarmvia_locks::governor::time::Millis;
 use swarmvia_locks::governor::{Governor, Step};
+use swarmvia_locks::wire::request::Carrier;
 
 use crate::books::Cause;
 use crate::coverage::Seen;
@@ -32,13 +34,13 @@ pub enum Memory {
 
 pub struct Source {
     pub governor: Governor,
-    pub families: BTreeSet<KeyId>,
+    pub families: Families,
     /// When the alarm rings, as far as this incarnation knows.
     pub armed: Option<Millis>,
 }
 
 impl Source {
-    pub fn new(governor: Governor, families: BTreeSet<KeyId>) -> Self {
+    pub fn new(governor: Governor, families: Families) -> Self {
         Self {
             governor,
             families,
@@ -67,7 +69,12 @@ impl World {
             request,
             attempt,
             key,
-            ip: None,
+            expires: self.calls[by.0].end,
+            carrier: match by.0 % 3 {
+                0 => Carrier::Bearer,
+                _ => Carrier::KeyHeader,
+            },
+            ip: Some(["192.0.2.1", "198.51.100.1"][by.0 % 2].into()),
             wait: ms(wait),
             waited: ms(waited),
             secret: SlotSecret(self.rng.wide()),
@@ -83,9 +90,16 @@ impl World {
     /// A lock call: served if its key is alive.
     pub fn lock(&mut self, by: Try, key: KeyId, command: Command) {
         self.read();
-        match &self.object.memory {
-            Memory::Present(source) if source.families.contains(&key) => {
-                self.turn(Cause::Call, command, Vec::new(), Some(by));
+        let end = self.calls[by.0].end;
+        match &mut self.object.memory {
+            Memory::Present(source) if source.families.admits(key) => {
+                let is_news = source.families.see(key, end);
+                let family = source.families.find(key).filter(|_| is_news);
+                let seen = family.map(|family| Write::Family(key, Box::new(family.clone())));
+                if is_news {
+                    self.coverage.saw(Seen::FirstUse);
+                }
+                self.turn(Cause::Call, command, Vec::from_iter(seen), Some(by));
             }
             _ => {
                 self.coverage.saw(Seen::DeadKey);
@@ -164,7 +178,8 @@ impl World {
             panic!("audit: {broken}");
         }
         let alarm = self.arm(&mut source, clock);
-        let is_row = |effect: &&Effect| !matches!(effect, Effect::Answer { .. });
+        let is_row =
+            |effect: &&Effect| !matches!(effect, Effect::Answer { .. } | Effect::Ask { .. });
         writes.extend(
             step.effects
                 .iter()
@@ -239,10 +254,13 @@ impl World {
     pub fn answers(&mut self, step: &Step, command: &Command, by: Option<Try>) -> Vec<(Try, Said)> {
         let mut outs = Vec::new();
         for effect in &step.effects {
-            if let Effect::Answer { request, answer } = effect {
-                let by = self.object.waiting.remove(request);
-                outs.extend(by.map(|by| (by, Said::of(answer))));
-            }
+            let (request, said) = match effect {
+                Effect::Answer { request, answer } => (request, Said::of(answer)),
+                Effect::Ask { request } => (request, Said::Again),
+                _ => continue,
+            };
+            let by = self.object.waiting.remove(request);
+            outs.extend(by.map(|by| (by, said)));
         }
         let Some(by) = by else { return outs };
         let said = match (&step.reply, command) {

@@ -1,7 +1,8 @@
 //! The operators: they change settings under load, revoke, end and make anew.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
+use swarmvia_locks::access::families::Families;
 use swarmvia_locks::governor::Governor;
 use swarmvia_locks::governor::command::{Command, Outcome, Reply, TurnedAway};
 use swarmvia_locks::governor::ids::{KeyId, Ref, RequestId};
@@ -28,7 +29,7 @@ impl World {
             self.create();
             return;
         };
-        if source.families.len() < 2 {
+        if alive(&source.families).len() < 2 {
             self.mint();
             return;
         }
@@ -56,18 +57,24 @@ impl World {
     /// A new source with two families.
     pub fn create(&mut self) {
         let settings = self.plan.settings(&mut self.rng);
-        let families: BTreeSet<KeyId> = [self.rng.next(), self.rng.next()].map(KeyId).into();
         let clock = self.clock();
+        let mut families = Families::default();
+        let mut stored = BTreeMap::new();
+        for _ in 0..2 {
+            let (key, family) = self.mint_family();
+            families.insert(key, family.clone());
+            stored.insert(key, family);
+        }
         let snapshot = Snapshot {
             seen: clock,
             ..Snapshot::default()
         };
         let governor = Governor::load(settings.clone(), snapshot).expect("a new governor");
-        let source = Source::new(governor, families.clone());
+        let source = Source::new(governor, families);
         self.object.memory = Memory::Present(Box::new(source));
         let settings = Box::new(settings);
         self.written(Written {
-            writes: vec![Write::Create(settings.clone(), families)],
+            writes: vec![Write::Create(settings.clone(), stored)],
             fact: Some(Fact::Created(clock, settings)),
             ..Written::default()
         });
@@ -75,10 +82,10 @@ impl World {
     }
 
     fn mint(&mut self) {
-        let key = KeyId(self.rng.next());
+        let (key, family) = self.mint_family();
         if let Memory::Present(source) = &mut self.object.memory {
-            source.families.insert(key);
-            self.operator(Command::Tick, vec![Write::Family(key, true)]);
+            source.families.insert(key, family.clone());
+            self.operator(Command::Tick, vec![Write::Family(key, Box::new(family))]);
         }
     }
 
@@ -111,12 +118,13 @@ impl World {
     }
 
     fn revoke(&mut self) {
+        let clock = self.clock();
         let Memory::Present(source) = &mut self.object.memory else {
             return;
         };
-        let all: Vec<KeyId> = source.families.iter().copied().collect();
-        let key = self.rng.pick(&all);
-        source.families.remove(&key);
+        let key = self.rng.pick(&alive(&source.families));
+        source.families.revoke(key, clock);
+        let family = source.families.find(key).expect("it is known").clone();
         self.coverage.saw(Seen::Revoked);
         let waits = self.object.waiting.values();
         if waits
@@ -125,7 +133,7 @@ impl World {
         {
             self.coverage.saw(Seen::RevokedWaiters);
         }
-        let writes = vec![Write::Family(key, false)];
+        let writes = vec![Write::Family(key, Box::new(family))];
         let failed = self.operator(Command::Dismiss { key }, writes).is_none();
         self.note_failure(failed);
     }
@@ -213,4 +221,10 @@ impl World {
             after: None,
         });
     }
+}
+
+fn alive(families: &Families) -> Vec<KeyId> {
+    let (all, _) = families.page(None, usize::MAX);
+    let alive = all.into_iter().filter(|(_, it)| it.revoked_at.is_none());
+    alive.map(|(key, _)| key).collect()
 }

@@ -2,12 +2,14 @@
 //! Each run draws its own, so that some are calm, some go wrong in one way only
 //! and some in every way.
 
+use swarmvia_locks::access::policy::Policy;
 use swarmvia_locks::governor::settings::Settings;
 use swarmvia_locks::governor::time::Span;
 use swarmvia_locks::outcome::Report;
 use swarmvia_locks::outcome::rate::Rate;
 
 use crate::rng::Rng;
+use crate::support::moves::{POLICIES, policy};
 use crate::support::{THIRTY_YEARS, limit, ms};
 
 /// Rates are "once in so many"; 0 is never.
@@ -36,6 +38,9 @@ pub struct Plan {
     pub late: u64,
     pub lost_outside: u64,
     pub alarm: u64,
+    /// Of refreshes; and of owners.
+    pub crashes: u64,
+    pub stolen: u64,
     /// Mean between two operations in ms; 0: none.
     pub operate: u64,
 }
@@ -61,6 +66,8 @@ impl Plan {
             late: rng.pick(&[0, 10, 50]),
             lost_outside: rng.pick(&[0, 10, 50]),
             alarm: rng.pick(&[0, 2, 10]),
+            crashes: rng.pick(&[0, 2, 8]),
+            stolen: rng.pick(&[0, 2, 8]),
             operate: rng.pick(&[0, 1_000, 5_000, 20_000]),
         }
     }
@@ -77,6 +84,7 @@ impl Plan {
             lost: 0,
             late: 0,
             lost_outside: 0,
+            crashes: 0,
             operate: 0,
             ..self.clone()
         };
@@ -94,6 +102,7 @@ impl Plan {
         settings.lease.renew_interval = ms(term / 3);
         settings.lease.request_timeout = ms(term * terms - (terms - 1) * 100);
         settings.log.keep = rng.pick(&[100, 200]);
+        settings.access = a_policy(rng);
         if self.adaptive {
             settings.concurrency.adaptive = !rng.one_in(4);
             settings.rpm.adaptive = !rng.one_in(3);
@@ -138,5 +147,15 @@ impl Plan {
                 ..Rate::default()
             },
         }
+    }
+}
+
+/// Mostly none. The object of this simulation doesn't ask newcomers: what a policy
+/// says holds for those who wait when it comes.
+fn a_policy(rng: &mut Rng) -> Policy {
+    if rng.one_in(4) {
+        policy(rng.pick(&POLICIES))
+    } else {
+        Policy::default()
     }
 }

@@ -19,8 +19,12 @@ pub enum Said {
     TimedOut,
     /// 401.
     Unauthorized,
+    /// 403.
+    Forbidden,
     Renewed(Option<Renewed>),
     Released(bool),
+    /// The end of the new access key.
+    Refreshed(Millis),
     /// Between Worker and object: memory was lost, call again.
     Again,
     /// Between Worker and object: the family is dead.
@@ -43,6 +47,7 @@ impl Said {
             Verdict::Refused(_) => Self::Refused,
             Verdict::TimedOut(_) => Self::TimedOut,
             Verdict::Dismissed => Self::Unauthorized,
+            Verdict::Forbidden => Self::Forbidden,
         }
     }
 }

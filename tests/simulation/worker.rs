@@ -4,6 +4,7 @@
 
 use swarmvia_locks::governor::command::Command;
 use swarmvia_locks::governor::ids::{AttemptId, KeyId, RequestId, SlotId};
+use swarmvia_locks::governor::time::Millis;
 use swarmvia_locks::outcome::Report;
 
 use crate::coverage::Seen;
@@ -24,9 +25,20 @@ const LONGEST_CALL: u64 = 2 * PATIENCE + 2_000;
 
 #[derive(Clone, Copy, Debug)]
 pub enum Verb {
-    Acquire { attempt: AttemptId },
-    Renew { slot: SlotId },
-    Release { slot: SlotId, report: Report },
+    Acquire {
+        attempt: AttemptId,
+    },
+    Renew {
+        slot: SlotId,
+    },
+    Release {
+        slot: SlotId,
+        report: Report,
+    },
+    /// Tokens of a family are numbered: each leads to the next.
+    Refresh {
+        token: u64,
+    },
 }
 
 /// One call of a caller, while its Worker looks after it and after.
@@ -38,6 +50,8 @@ pub struct Call {
     pub verb: Verb,
     pub request: RequestId,
     pub key: KeyId,
+    /// When the access key that is shown ends.
+    pub end: Option<Millis>,
     wait: u64,
     started: u64,
     carried: bool,
@@ -80,12 +94,14 @@ impl World {
         verb: Verb,
         wait: u64,
     ) -> usize {
+        let end = self.end_of(key);
         self.calls.push(Call {
             caller,
             session,
             verb,
             request,
             key,
+            end,
             wait,
             started: self.now,
             carried: false,
@@ -141,13 +157,14 @@ impl World {
                 self.coverage.saw(Seen::RequestLost);
                 self.schedule(way, Event::Broken { call, number });
             }
-            3..6 => {
+            // A ghost of a refresh would be a use of its token.
+            3..6 if !matches!(self.calls[call].verb, Verb::Refresh { .. }) => {
                 self.coverage.saw(Seen::RequestGhost);
                 self.schedule(way, Event::Broken { call, number });
                 let later = self.rng.below(LONGEST_WAY);
                 self.schedule(later, arrive);
             }
-            6 => self.coverage.saw(Seen::RequestSilent),
+            3..=6 => self.coverage.saw(Seen::RequestSilent),
             _ => {
                 self.coverage.saw(Seen::Overloaded);
                 self.schedule(way, Event::Overloaded { call, number });
@@ -170,6 +187,7 @@ impl World {
         let key = call.key;
         match call.verb {
             Verb::Acquire { attempt } => self.acquire(by, key, attempt, wait, waited),
+            Verb::Refresh { token } => self.trade(by, key, token),
             Verb::Renew { slot } => self.lock(by, key, Command::Renew { slot }),
             Verb::Release { slot, report } => {
                 self.lock(by, key, Command::Release { slot, report });

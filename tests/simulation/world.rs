@@ -11,6 +11,7 @@ use crate::books::Books;
 use crate::caller::Caller;
 use crate::coverage::{Coverage, Seen};
 use crate::object::{Memory, Object};
+use crate::owner::Owner;
 use crate::plan::Plan;
 use crate::rng::Rng;
 use crate::said::Said;
@@ -25,6 +26,9 @@ pub enum Event {
     HangUp(usize),
     Renew(usize, u32),
     Release(usize, u32),
+    /// An owner trades its token in; a thief one that it has found.
+    Refresh(usize),
+    Spend(usize, u64),
     Arrive {
         call: usize,
         number: u32,
@@ -103,6 +107,7 @@ pub struct World {
     pub object: Object,
     pub calls: Vec<Call>,
     pub callers: Vec<Caller>,
+    pub owners: Vec<Owner>,
     /// Slots that were given out lately.
     pub ids: Vec<SlotId>,
     pub books: Books,
@@ -129,6 +134,7 @@ impl World {
             object: Object::default(),
             calls: Vec::new(),
             callers: vec![Caller::default(); plan.callers],
+            owners: Vec::new(),
             ids: Vec::new(),
             books: Books::new(&nothing),
             coverage: Coverage::default(),
@@ -185,6 +191,8 @@ impl World {
             Event::HangUp(call) => self.hang_up(call),
             Event::Renew(caller, session) => self.renew(caller, session),
             Event::Release(caller, session) => self.release(caller, session),
+            Event::Refresh(owner) => self.refresh(owner),
+            Event::Spend(owner, token) => self.spend(owner, token),
             Event::Arrive {
                 call,
                 number,

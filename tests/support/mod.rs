@@ -24,6 +24,7 @@ use swarmvia_locks::governor::snapshot::Snapshot;
 use swarmvia_locks::governor::time::{Millis, Span};
 use swarmvia_locks::outcome::Report;
 use swarmvia_locks::outcome::rate::Rate;
+use swarmvia_locks::wire::request::Carrier;
 
 use proptest::prelude::ProptestConfig;
 use proptest::test_runner::{FileFailurePersistence, RngSeed};
@@ -71,6 +72,8 @@ pub fn call(name: u128) -> Acquire {
         request: RequestId(name),
         attempt: AttemptId(name),
         key: KeyId(1),
+        expires: None,
+        carrier: Carrier::KeyHeader,
         ip: None,
         wait: Span::ZERO,
         waited: Span::ZERO,

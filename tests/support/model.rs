@@ -14,6 +14,8 @@ pub enum Letter {
     Acquire {
         attempt: usize,
         wait: u64,
+        /// For how long its key lives on.
+        life: Option<u64>,
     },
     Leave {
         attempt: usize,
@@ -37,6 +39,7 @@ pub enum Said {
     QueueFull,
     NoFreeSlot,
     TimedOut,
+    KeyEnded,
     Until(u64),
     Capped,
     Gone,
@@ -60,8 +63,30 @@ pub struct Waiter {
     pub attempt: usize,
     /// The call that took this place; all others repeat it.
     pub began: usize,
-    /// The calls of this place: number, deadline.
-    pub calls: Vec<(usize, u64)>,
+    pub calls: Vec<Call>,
+}
+
+/// One call of a place.
+#[derive(Clone, Copy, Debug)]
+pub struct Call {
+    pub number: usize,
+    /// The end of its wait, and of its key.
+    wait: u64,
+    key: u64,
+}
+
+impl Call {
+    fn deadline(&self) -> u64 {
+        self.wait.min(self.key)
+    }
+
+    fn over(&self) -> Said {
+        if self.key <= self.wait {
+            Said::KeyEnded
+        } else {
+            Said::TimedOut
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -96,11 +121,23 @@ impl Model {
             self.now += span;
         }
         self.holders.retain(|holder| holder.until > self.now);
-        self.time_out(|deadline, now| deadline < now, &mut answers);
+        // A key is over at its end, a wait after it.
+        self.time_out(|call, now| call.wait < now || call.key <= now, &mut answers);
         self.serve(&mut answers);
-        self.time_out(|deadline, now| deadline <= now, &mut answers);
+        self.time_out(|call, now| call.deadline() <= now, &mut answers);
         let said = match letter {
-            Letter::Acquire { attempt, wait } => self.acquire(attempt, wait, call),
+            Letter::Acquire {
+                attempt,
+                wait,
+                life,
+            } => {
+                let call = Call {
+                    number: call,
+                    wait: self.now + wait,
+                    key: life.map_or(u64::MAX, |life| self.now + life),
+                };
+                self.acquire(attempt, call)
+            }
             Letter::Leave { call, .. } => self.leave(call),
             Letter::Renew(slot) => self.renew(slot),
             Letter::Release(slot) => {
@@ -118,27 +155,26 @@ impl Model {
         (said, answers)
     }
 
-    fn time_out(&mut self, over: fn(u64, u64) -> bool, answers: &mut Vec<(usize, Said)>) {
+    fn time_out(&mut self, over: fn(&Call, u64) -> bool, answers: &mut Vec<(usize, Said)>) {
         let now = self.now;
-        let mut late: Vec<(u64, usize)> = Vec::new();
+        let mut late: Vec<Call> = Vec::new();
         for waiter in &mut self.waiters {
-            let of_place = waiter.calls.iter().filter(|call| over(call.1, now));
-            late.extend(of_place.map(|(call, deadline)| (*deadline, *call)));
-            waiter.calls.retain(|call| !over(call.1, now));
+            late.extend(waiter.calls.iter().filter(|call| over(call, now)));
+            waiter.calls.retain(|call| !over(call, now));
         }
         self.waiters.retain(|waiter| !waiter.calls.is_empty());
         // By deadline, and those with the same one as they stand in the queue.
-        late.sort_by_key(|(deadline, _)| *deadline);
-        answers.extend(late.into_iter().map(|(_, call)| (call, Said::TimedOut)));
+        late.sort_by_key(|call| (call.deadline(), call.over() == Said::TimedOut));
+        answers.extend(late.into_iter().map(|call| (call.number, call.over())));
     }
 
     fn serve(&mut self, answers: &mut Vec<(usize, Said)>) {
         while self.holders.len() < self.limit && !self.waiters.is_empty() {
             let first = self.waiters.remove(0);
             let granted = self.grant(first.attempt);
-            for (call, _) in first.calls {
-                let began = call == first.began;
-                answers.push((call, if began { granted } else { replay(granted) }));
+            for call in first.calls {
+                let began = call.number == first.began;
+                answers.push((call.number, if began { granted } else { replay(granted) }));
             }
         }
     }
@@ -155,12 +191,16 @@ impl Model {
         Said::Granted { slot, until }
     }
 
-    fn acquire(&mut self, attempt: usize, wait: u64, call: usize) -> Said {
+    fn acquire(&mut self, attempt: usize, call: Call) -> Said {
+        let wait = call.wait - self.now;
+        if call.key <= self.now {
+            return Said::KeyEnded;
+        }
         if let Some(holder) = self.holders.iter().find(|h| h.attempt == attempt) {
             let (slot, until) = (holder.slot, holder.until);
             return Said::Replayed { slot, until };
         }
-        let calls = vec![(call, self.now + wait)];
+        let calls = vec![call];
         if let Some(place) = self.waiters.iter_mut().find(|w| w.attempt == attempt) {
             if wait == 0 {
                 return Said::NoFreeSlot;
@@ -177,7 +217,7 @@ impl Model {
             _ => {
                 self.waiters.push(Waiter {
                     attempt,
-                    began: call,
+                    began: call.number,
                     calls,
                 });
                 Said::Queued
@@ -187,7 +227,7 @@ impl Model {
 
     fn leave(&mut self, gone: usize) -> Said {
         for waiter in &mut self.waiters {
-            waiter.calls.retain(|(call, _)| *call != gone);
+            waiter.calls.retain(|call| call.number != gone);
         }
         self.waiters.retain(|waiter| !waiter.calls.is_empty());
         Said::Nothing
@@ -208,7 +248,7 @@ impl Model {
     pub fn next(&self) -> Option<u64> {
         let ends = self.holders.iter().map(|holder| holder.until);
         let waits = self.waiters.iter().flat_map(|waiter| &waiter.calls);
-        ends.chain(waits.map(|(_, deadline)| *deadline)).min()
+        ends.chain(waits.map(Call::deadline)).min()
     }
 }
 

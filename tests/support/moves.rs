@@ -4,6 +4,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
+use swarmvia_locks::access::policy::{Loopback, Policy};
+use swarmvia_locks::fields::Fields;
 use swarmvia_locks::governor::ids::KeyId;
 use swarmvia_locks::governor::settings::Settings;
 use swarmvia_locks::governor::time::Span;
@@ -21,6 +23,8 @@ pub enum Move {
     Acquire {
         attempt: u128,
         wait: Span,
+        /// For how long its key lives on.
+        life: Option<Span>,
         /// The Worker sends the last request of this attempt again.
         retry: bool,
     },
@@ -53,23 +57,43 @@ pub enum Move {
     },
 }
 
+/// What callers may have to show. They come from two addresses, with two carriers.
+pub const POLICIES: [&str; 5] = [
+    "{}",
+    r#"{"bearer":false}"#,
+    r#"{"ipAllowlist":["192.0.2.0/24"]}"#,
+    r#"{"ipAllowlist":["198.51.100.0/24"],"bearer":false}"#,
+    r#"{"cloudflareAccess":{"teamDomain":"a.cloudflareaccess.com","audience":"b"}}"#,
+];
+
+pub fn policy(access: &str) -> Policy {
+    let body = format!(r#"{{"access":{access}}}"#);
+    let fields = Fields::of_body(body.as_bytes()).unwrap();
+    Policy::parse(&fields.part("access").unwrap(), Loopback::Refused).unwrap()
+}
+
 pub fn settings() -> impl Strategy<Value = Settings> {
     let term = prop::sample::select(vec![500, 3_000, 30_000, 300_000]);
     let timeout = prop::sample::select(vec![0, 1_000, 5_000, 40_000]);
     let rpm = prop_oneof![2 => Just(None), 3 => (1..8_u32).prop_map(Some)];
-    let parts = (1..5_u32, rpm, 0..5_u32, timeout, term, 1..4_u64, 1..3_u32);
-    parts.prop_map(|(slots, rpm, depth, timeout, term, terms, keep)| {
-        let mut settings = limit(slots);
-        settings.rpm.limit = rpm;
-        settings.queue.max_depth = depth;
-        settings.queue.timeout = ms(timeout);
-        settings.lease.term = ms(term);
-        settings.lease.renew_interval = ms(term / 3);
-        // Once the term itself, so that a lease is capped from the start.
-        settings.lease.request_timeout = ms(term * terms - (terms - 1) * 100);
-        settings.log.keep = keep * 100;
-        settings
-    })
+    let access = prop_oneof![3 => Just(POLICIES[0]), 2 => prop::sample::select(POLICIES.to_vec())];
+    let sizes = (0..5_u32, 1..3_u32);
+    let parts = (1..5_u32, rpm, sizes, timeout, term, 1..4_u64, access);
+    parts.prop_map(
+        |(slots, rpm, (depth, keep), timeout, term, terms, access)| {
+            let mut settings = limit(slots);
+            settings.access = policy(access);
+            settings.rpm.limit = rpm;
+            settings.queue.max_depth = depth;
+            settings.queue.timeout = ms(timeout);
+            settings.lease.term = ms(term);
+            settings.lease.renew_interval = ms(term / 3);
+            // Once the term itself, so that a lease is capped from the start.
+            settings.lease.request_timeout = ms(term * terms - (terms - 1) * 100);
+            settings.log.keep = keep * 100;
+            settings
+        },
+    )
 }
 
 fn span() -> impl Strategy<Value = Span> {
@@ -111,10 +135,12 @@ fn report() -> impl Strategy<Value = Report> {
 
 pub fn moves() -> impl Strategy<Value = Move> {
     let wait = prop_oneof![2 => Just(Span::ZERO), 3 => span(), 2 => Just(ms(30_000))];
-    let acquire = (0..ATTEMPTS, wait, prop::bool::weighted(0.2));
-    let acquire = acquire.prop_map(|(attempt, wait, retry)| Move::Acquire {
+    let life = prop_oneof![2 => Just(None), 1 => span().prop_map(Some)];
+    let acquire = (0..ATTEMPTS, wait, life, prop::bool::weighted(0.2));
+    let acquire = acquire.prop_map(|(attempt, wait, life, retry)| Move::Acquire {
         attempt,
         wait,
+        life,
         retry,
     });
     let index = any::<Index>;

@@ -9,12 +9,14 @@ pub use settled::held_slots;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use swarmvia_locks::access::policy::Policy;
 use swarmvia_locks::governor::Governor;
 use swarmvia_locks::governor::Step;
 use swarmvia_locks::governor::command::{Attempt, Command, Gauge, Refusal, Reply, RpmGauge};
 use swarmvia_locks::governor::ids::{AttemptId, KeyId, RequestId, SlotId};
 use swarmvia_locks::governor::settings::Settings;
 use swarmvia_locks::governor::time::{Millis, Span};
+use swarmvia_locks::wire::request::Carrier;
 
 use super::START;
 
@@ -38,10 +40,27 @@ pub struct Waiter {
     pub request: RequestId,
     pub attempt: AttemptId,
     pub key: KeyId,
+    pub expires: Option<Millis>,
+    pub carrier: Carrier,
+    pub ip: Option<Box<str>>,
     pub arrived: Millis,
+    /// The end of its wait or of its key, and whether it is the key's.
     pub deadline: Millis,
+    pub ends_with_key: bool,
     /// It joined the place of another one that had come before.
     pub repeats: bool,
+}
+
+impl Waiter {
+    /// Whether it may be granted at `now`.
+    fn may_be_granted(&self, now: Millis) -> bool {
+        self.deadline > now || self.deadline == now && !self.ends_with_key
+    }
+
+    /// Whether a policy still lets it in, as far as an object can tell.
+    fn is_let_in(&self, policy: &Policy) -> bool {
+        policy.carries(self.carrier) && policy.admits(self.ip.as_deref())
+    }
 }
 
 /// The waiters of one attempt, who came together by the first one's arrival.
@@ -68,6 +87,8 @@ pub struct Observer {
     lapsed: Vec<Held>,
     pub places: Vec<Place>,
     settings: Settings,
+    /// The policy before the present step.
+    policy_before: Policy,
     /// What may apply within the present step: a change of settings comes after
     /// what time did.
     in_force: Vec<Settings>,
@@ -99,6 +120,7 @@ impl Observer {
             lapsed: Vec::new(),
             places: Vec::new(),
             settings: settings.clone(),
+            policy_before: settings.access.clone(),
             in_force: Vec::new(),
             grants: Vec::new(),
             cooldown: Millis::EPOCH,
@@ -127,6 +149,7 @@ impl Observer {
             Command::Configure(new) => vec![(**new).clone()],
             _ => vec![self.settings.clone()],
         };
+        self.policy_before = self.settings.access.clone();
         self.settings = self.in_force[self.in_force.len() - 1].clone();
         self.least_keep = self.least_keep.min(self.settings.log.keep);
         self.most_keep = self.most_keep.max(self.settings.log.keep);

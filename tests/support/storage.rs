@@ -67,7 +67,7 @@ impl Storage {
             Effect::Discard { rows } => self.delete(rows),
             Effect::Cooldown { until } => self.cooldown = *until,
             Effect::Learned { text } => self.learned = Some(text.clone()),
-            Effect::Answer { .. } => {}
+            Effect::Answer { .. } | Effect::Ask { .. } => {}
         }
     }
 

@@ -10,6 +10,7 @@ use swarmvia_locks::governor::ids::{AttemptId, KeyId, Ref, RequestId, SlotId, Sl
 use swarmvia_locks::governor::settings::Settings;
 use swarmvia_locks::governor::time::Span;
 use swarmvia_locks::outcome::Report;
+use swarmvia_locks::wire::request::Carrier;
 
 use super::moves::{ATTEMPTS, Move};
 use super::observer::{Observer, Waiter};
@@ -58,8 +59,9 @@ impl World {
             Move::Acquire {
                 attempt,
                 wait,
+                life,
                 retry,
-            } => self.acquire(attempt, wait, retry),
+            } => self.acquire(attempt, wait, life, retry),
             Move::Burst(calls) => {
                 for _ in 0..calls {
                     let name = self.name();
@@ -138,7 +140,7 @@ impl World {
         self.names
     }
 
-    fn acquire(&mut self, attempt: u128, wait: Span, retry: bool) {
+    fn acquire(&mut self, attempt: u128, wait: Span, life: Option<Span>, retry: bool) {
         let last = attempt as usize;
         if !retry {
             self.requests[last] = RequestId(self.name());
@@ -147,6 +149,13 @@ impl World {
             request: self.requests[last],
             attempt: AttemptId(attempt),
             key: KeyId(if attempt < ATTEMPTS / 2 { 1 } else { 2 }),
+            expires: life.map(|life| self.shell.clock.plus(life)),
+            carrier: if attempt.is_multiple_of(3) {
+                Carrier::Bearer
+            } else {
+                Carrier::KeyHeader
+            },
+            ip: Some(["192.0.2.1", "198.51.100.1"][last % 2].into()),
             wait,
             ..call(0)
         }));
@@ -220,6 +229,9 @@ impl World {
                 request: waiter.request,
                 attempt: waiter.attempt,
                 key: waiter.key,
+                expires: waiter.expires,
+                carrier: waiter.carrier,
+                ip: waiter.ip,
                 wait: waiter.deadline.since(seen),
                 waited: seen.since(waiter.arrived),
                 ..call(0)

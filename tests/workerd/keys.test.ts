@@ -1,5 +1,6 @@
 // Access keys: minted, listed, expired, revoked.
 
+import { abortAllDurableObjects } from "cloudflare:test";
 import { expect, test } from "vitest";
 import {
   acquire,
@@ -90,14 +91,52 @@ test("a key is good until it expires, and at that moment no more, on every lock 
   expect((await release(source, slot)).body).toEqual({ released: true });
 });
 
-test("a key that expires while its caller waits does not cost it the place", async () => {
+test("a place in the queue ends with its key: 401, logged once, and the next one moves up", async () => {
   const source = await createSource({ concurrency: { limit: 1 } });
   const slot = await grant(source);
-  const { key } = await mintKey(source, { ttlMs: 1000 });
-  const { answer } = await waiter(source, { key });
-  expect(await isOpen(answer, 1100)).toBe(true);
+  const short = (await mint(source, { ttlMs: 1_000 })).body;
+  const ending = await waiter(source, { key: short.accessKey });
+  const next = await waiter(source);
+  expectError(await ending.answer, 401, "unauthorized");
+  expect(Date.now()).toBeGreaterThanOrEqual(short.expiresAt);
+  expect(Date.now()).toBeLessThan(short.expiresAt + 900);
   await free(source, slot);
-  granted(await answer);
+  await free(source, granted(await next.answer));
+  const { body } = await admin("GET", `/pools/${source.name}/log?keyId=${short.keyId}`);
+  expect(body.entries).toEqual([expect.objectContaining({ status: 401, outcome: "unauthorized" })]);
+  expect(body.entries[0].queuedMs).toBeGreaterThan(500);
+});
+
+test("a repeat with a fresher key of the family keeps the place", async () => {
+  const source = await createSource({ concurrency: { limit: 1 } });
+  const slot = await grant(source);
+  const short = (await mint(source, { ttlMs: 1_000 })).body;
+  const first = await waiter(source, { key: short.accessKey, idempotencyKey: "job" });
+  const behind = await waiter(source);
+  const fresh = (await admin("POST", `/pools/${source.name}/keys/refresh`, { refreshToken: short.refreshToken })).body;
+  const again = acquire(source, { key: fresh.accessKey, idempotencyKey: "job", waitMs: 10_000 });
+  expectError(await first.answer, 401, "unauthorized");
+  // The fresh key lives as short; one more takes over.
+  const fresher = (await admin("POST", `/pools/${source.name}/keys/refresh`, { refreshToken: fresh.refreshToken })).body;
+  const last = acquire(source, { key: fresher.accessKey, idempotencyKey: "job", waitMs: 10_000 });
+  await isOpen(last, 50);
+  await free(source, slot);
+  const answers = [await again, await last];
+  expect(answers.map(({ status }) => status)).toContain(200);
+  expect(await isOpen(behind.answer, 50)).toBe(true);
+  await free(source, granted(answers[1] as (typeof answers)[1]));
+  granted(await behind.answer);
+});
+
+test("a waiter whose object was reset keeps the end of its key", async () => {
+  const source = await createSource({ concurrency: { limit: 1 } });
+  await grant(source);
+  const short = (await mint(source, { ttlMs: 1_200 })).body;
+  const ending = await waiter(source, { key: short.accessKey });
+  await abortAllDurableObjects();
+  await untilDepth(source, 1);
+  expectError(await ending.answer, 401, "unauthorized");
+  expect(Date.now()).toBeLessThan(short.expiresAt + 900);
 });
 
 test("a key of another source is no key", async () => {

@@ -142,3 +142,22 @@ test("a call that changes nothing writes nothing", async () => {
   expect(await cost(() => admin("GET", `/pools/${source.name}`))).toEqual(nothing);
   expect(await cost(() => admin("GET", `/pools/${source.name}/slots`))).toEqual(nothing);
 });
+
+test("a refresh writes its family and its entry of the audit log, and the new key's first use the family again, once", async () => {
+  const source = await watched();
+  const minted = (await admin("POST", `/pools/${source.name}/keys`)).body;
+  const refresh = (refreshToken: string) => admin("POST", `/pools/${source.name}/keys/refresh`, { refreshToken });
+  let tokens = (await refresh(minted.refreshToken)).body;
+  const key = tokens.accessKey;
+  let slot = { slotId: "" };
+  expect((await cost(async () => (slot = await grant(source, { key: minted.accessKey })))).rows).toBe(1);
+  expect((await cost(() => grant(source, { key }))).rows).toBe(2);
+  await sleep(2);
+  expect((await cost(() => renew(source, slot, { key }))).rows).toBe(1);
+  expect((await cost(() => release(source, slot, undefined, { key }))).rows).toBe(1);
+  expect((await cost(() => grant(source, { key }))).rows).toBe(1);
+  // The family, and one more in the hour's entry.
+  expect((await cost(async () => (tokens = (await refresh(tokens.refreshToken)).body))).rows).toBe(2);
+  expect((await cost(() => renew(source, { slotId: "x" }, { key: tokens.accessKey }))).rows).toBe(1);
+  expect((await cost(() => renew(source, { slotId: "x" }, { key: tokens.accessKey }))).rows).toBe(0);
+});

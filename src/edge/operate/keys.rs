@@ -2,10 +2,10 @@
 //! come here.
 
 use super::Operation;
-use crate::access::families::{Family, Refresh};
+use crate::access::families::{Family, Refresh, Trade};
 use crate::access::refresh::SecretDigest;
 use crate::edge::Fault;
-use crate::edge::store::Write;
+use crate::edge::store::{Refreshed, Write};
 use crate::edge::turn::Source;
 use crate::governor::command::Command;
 use crate::governor::ids::KeyId;
@@ -62,22 +62,47 @@ impl Operation<'_> {
         shown: SecretDigest,
         successor: SecretDigest,
     ) -> Result<HttpAnswer, Fault> {
-        let comes_to = source.families.refresh(key, shown, successor, self.now);
-        let Some(family) = source.families.find(key) else {
-            return Ok(self.refuse_refresh(source, key));
+        let policy = &source.governor.settings().access;
+        let traded = Trade {
+            shown,
+            successor,
+            is_admitted: policy.admits(self.call.ip.as_deref()),
         };
-        match comes_to {
-            Refresh::Refused => Ok(self.refuse_refresh(source, key)),
-            Refresh::Again => Ok(handed_out(200, family)),
-            Refresh::Rotated => {
-                self.object.store.commit(&[Write::Family { key, family }])?;
-                Ok(handed_out(200, family))
-            }
+        let problem = match source.families.refresh(key, &traded, self.now) {
+            Refresh::Rotated => return self.hand_out(source, key, true),
+            Refresh::Again => return self.hand_out(source, key, false),
+            Refresh::Refused(why) => Problem::dead_refresh_token(why),
+            Refresh::Forbidden => Problem::forbidden_address(),
             Refresh::Reused => {
                 self.dismiss(source, key, "a retired refresh token was used again")?;
-                Ok(self.refuse_refresh(source, key))
+                Problem::reused_refresh_token()
             }
-        }
+        };
+        Ok(self.refuse_refresh(source, key, problem))
+    }
+
+    /// Answers a refresh, with its entry in the audit log.
+    fn hand_out(
+        &self,
+        source: &Source,
+        key: KeyId,
+        has_changed: bool,
+    ) -> Result<HttpAnswer, Fault> {
+        let Some(family) = source.families.find(key) else {
+            return Ok(Problem::bad_refresh_token().into_answer());
+        };
+        let refreshed = Refreshed {
+            key,
+            at: self.now,
+            request: self.call.request,
+            ip: self.call.ip.clone(),
+            before: self.object.store.last_refresh(key)?,
+        };
+        let changed = has_changed.then_some(Write::Family { key, family });
+        let refreshed = Write::Refreshed(refreshed);
+        let writes: Vec<Write> = changed.into_iter().chain([refreshed]).collect();
+        self.object.store.commit(&writes)?;
+        Ok(handed_out(200, family))
     }
 
     pub(super) fn revoke(&self, source: &mut Source, key: KeyId) -> Result<HttpAnswer, Fault> {

@@ -17,7 +17,12 @@ const QUIET: Span = Span::from_seconds(10);
 
 impl Operation<'_> {
     /// The answer to such a token of the family `key`.
-    pub(super) fn refuse_refresh(&self, source: &mut Source, key: KeyId) -> HttpAnswer {
+    pub(super) fn refuse_refresh(
+        &self,
+        source: &mut Source,
+        key: KeyId,
+        problem: Problem,
+    ) -> HttpAnswer {
         source.governor.count_refused_refresh();
         source.refusals_unsaid = source.refusals_unsaid.saturating_add(1);
         self.object.watch_for_news(source, self.now);
@@ -32,6 +37,6 @@ impl Operation<'_> {
             source.refusals_unsaid = 0;
             source.refusal_said = self.now;
         }
-        Problem::bad_refresh_token().into_answer()
+        problem.into_answer()
     }
 }

@@ -30,6 +30,22 @@ pub const CREATE_TOLD: &str = "CREATE TABLE IF NOT EXISTS told (
     tally TEXT NOT NULL
 ) STRICT";
 
+/// The trail of refreshes (`access/trail.rs`), for the audit log: how many of a
+/// family there were in an hour from one address. Made when it is first written,
+/// as `told` is.
+pub const CREATE_REFRESHES: [&str; 2] = [
+    "CREATE TABLE IF NOT EXISTS refreshes (
+        ordinal INTEGER PRIMARY KEY,
+        key TEXT NOT NULL,
+        at INTEGER NOT NULL,
+        request TEXT NOT NULL,
+        ip TEXT,
+        count INTEGER NOT NULL,
+        last_at INTEGER NOT NULL
+    ) STRICT",
+    "CREATE INDEX IF NOT EXISTS refreshes_of_key ON refreshes (key, ordinal)",
+];
+
 pub const CREATE: [&str; 4] = [
     // One row: the source itself.
     "CREATE TABLE source (
@@ -64,6 +80,10 @@ pub const CREATE: [&str; 4] = [
         lease_deadline INTEGER,
         request_deadline INTEGER
     ) STRICT",
+    // `retired`: the refresh token before the current one, while nothing was seen
+    // of the pair that it brought. `retired_at`: when it was traded in, or the
+    // moment ten seconds before it stops being answered again, if that is later;
+    // a version that knows only the first reads the second rightly too.
     "CREATE TABLE families (
         key TEXT PRIMARY KEY,
         name TEXT,

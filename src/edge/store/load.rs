@@ -70,7 +70,7 @@ impl Store {
         }))
     }
 
-    fn has_table(&self, name: &str) -> Result<bool, Fault> {
+    pub(super) fn has_table(&self, name: &str) -> Result<bool, Fault> {
         let query = "SELECT 1 FROM sqlite_master WHERE name = ?";
         Ok(!self.rows(query, Bindings::new().text(name))?.is_empty())
     }

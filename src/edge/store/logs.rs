@@ -3,8 +3,10 @@
 use wasm_bindgen::JsValue;
 
 use super::Store;
+use crate::access::trail::Entry;
 use crate::edge::Fault;
 use crate::edge::sql::{self, Bindings, Row, Sql};
+use crate::governor::ids::KeyId;
 use crate::governor::time::MAX_SAFE;
 use crate::json::{Json, object};
 use crate::wire::paging::{Cursor, Sought};
@@ -18,7 +20,35 @@ const SELECT_LOG: &str = "SELECT *, ref AS ordinal,
     FROM attempts WHERE (?1 IS NULL OR outcome = ?1 OR (?1 = 'refused' AND outcome <> 'granted'))
     AND (?2 IS NULL OR key = ?2) AND (?3 IS NULL OR request = ?3)";
 
+/// What operators did, and who refreshed. Each has its own ordinals, which are
+/// kept apart as even and odd, so that a page ends between any two.
+const SELECT_AUDIT: &str =
+    "SELECT at, request, action, detail, ip, ordinal * 2 AS ordinal FROM audit";
+const SELECT_REFRESHES: &str = "SELECT at, request, 'refreshed',
+    json_object('keyId', key, 'count', count, 'lastAt', last_at), ip, ordinal * 2 + 1 FROM refreshes";
+
 impl Store {
+    /// The newest entry of a family's refreshes.
+    ///
+    /// # Errors
+    /// If storage can't be read.
+    pub fn last_refresh(&self, key: KeyId) -> Result<Option<Entry>, Fault> {
+        if !self.has_table("refreshes")? {
+            return Ok(None);
+        }
+        let rows = self.rows(
+            "SELECT * FROM refreshes WHERE key = ? ORDER BY ordinal DESC LIMIT 1",
+            Bindings::new().id(key),
+        )?;
+        Ok(rows.first().and_then(|row| {
+            Some(Entry {
+                ordinal: row.natural("ordinal")?,
+                at: row.moment("at")?,
+                ip: row.text("ip").map(Box::from),
+            })
+        }))
+    }
+
     /// A page of the access log, newest first, and whether there is more.
     ///
     /// # Errors
@@ -48,22 +78,21 @@ impl Store {
     /// # Errors
     /// If storage can't be read.
     pub fn audit_log(&self, limit: u32, before: Option<Cursor>) -> Result<Page, Fault> {
-        self.page(
-            "SELECT * FROM audit",
-            Bindings::new(),
-            limit,
-            before,
-            |row| {
-                let detail = row.text("detail").unwrap_or_default();
-                object! {
-                    "at": row.natural("at"),
-                    "requestId": row.text("request"),
-                    "action": row.text("action"),
-                    "detail": Json::read(&detail),
-                    "ip": row.text("ip"),
-                }
-            },
-        )
+        let select = if self.has_table("refreshes")? {
+            &format!("{SELECT_AUDIT} UNION ALL {SELECT_REFRESHES}")
+        } else {
+            SELECT_AUDIT
+        };
+        self.page(select, Bindings::new(), limit, before, |row| {
+            let detail = row.text("detail").unwrap_or_default();
+            object! {
+                "at": row.natural("at"),
+                "requestId": row.text("request"),
+                "action": row.text("action"),
+                "detail": Json::read(&detail),
+                "ip": row.text("ip"),
+            }
+        })
     }
 
     /// `bindings` are those of `select`.

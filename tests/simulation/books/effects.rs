@@ -103,9 +103,14 @@ impl Books {
             Verdict::TimedOut(_) => {
                 assert!(self.take(request).deadline <= self.now, "timed out early");
             }
-            Verdict::Dismissed => drop(self.take(request)),
+            Verdict::Dismissed | Verdict::Forbidden => drop(self.take(request)),
             Verdict::Refused(_) => panic!("a waiter is not refused"),
         }
+    }
+
+    /// It has left the queue, and will call again.
+    pub(super) fn asked(&mut self, request: RequestId) {
+        self.take(request);
     }
 
     fn take(&mut self, request: RequestId) -> Waiter {

@@ -23,6 +23,7 @@ impl Observer {
                 } => self.extended(command, *row, *lease_deadline),
                 Effect::End { row } => self.ended(command, *row),
                 Effect::Discard { rows } => self.discarded(rows.clone()),
+                Effect::Ask { request } => self.asked(command, *request),
                 Effect::Learned { .. } => panic!("nothing is adaptive here"),
                 Effect::Cooldown { until } => {
                     assert_eq!(
@@ -142,6 +143,7 @@ impl Observer {
                 assert!(waiter.deadline <= self.now, "timed out before its deadline");
                 let could_be_served = waiter.deadline == self.now && self.admits();
                 assert!(!could_be_served, "timed out beside a free slot");
+                assert!(!waiter.ends_with_key, "its key had ended");
                 let due = self.refusal(&self.in_force[0], waiter.deadline);
                 assert_eq!(*refusal, due, "what kept it waiting");
                 waiter
@@ -149,22 +151,46 @@ impl Observer {
             Verdict::Dismissed => {
                 let waiter = self.take_waiter(request);
                 let of_key = matches!(command, Command::Dismiss { key } if *key == waiter.key);
-                assert!(of_key || matches!(command, Command::Close));
+                let ended = waiter.ends_with_key && waiter.deadline <= self.now;
+                let by_carrier =
+                    self.has_new_policy(command) && !self.settings.access.carries(waiter.carrier);
+                let ends = matches!(command, Command::Close);
+                assert!(of_key || ended || by_carrier || ends);
+                waiter
+            }
+            Verdict::Forbidden => {
+                let waiter = self.take_waiter(request);
+                assert!(self.has_new_policy(command));
+                assert!(self.settings.access.carries(waiter.carrier));
+                assert!(!self.settings.access.admits(waiter.ip.as_deref()));
                 waiter
             }
             Verdict::Refused(_) => panic!("a waiter is not refused"),
         };
         assert_eq!(waiter.request, request);
         assert!(
-            waiter.deadline >= self.now || !is_grant(answer),
+            waiter.may_be_granted(self.now) || !is_grant(answer),
             "granted past its deadline"
         );
         assert_eq!(answer.queued, self.now.since(waiter.arrived));
         self.check_record(&record, answer);
-        if !matches!(answer.verdict, Verdict::Dismissed) {
+        if !matches!(answer.verdict, Verdict::Dismissed | Verdict::Forbidden) {
             self.check_gauge(answer);
         }
         self.check_grant(waiter.attempt, request, answer);
+    }
+
+    /// A waiter is to show more: only where the new policy asks for it.
+    fn asked(&mut self, command: &Command, request: RequestId) {
+        assert!(self.has_new_policy(command));
+        assert!(self.settings.access.asks_anew(&self.policy_before));
+        let waiter = self.take_waiter(request);
+        assert!(waiter.is_let_in(&self.settings.access));
+    }
+
+    pub(super) fn has_new_policy(&self, command: &Command) -> bool {
+        let is_change = matches!(command, Command::Configure(_));
+        is_change && self.settings.access != self.policy_before
     }
 
     pub(super) fn check_gauge(&self, answer: &Answer) {
@@ -181,6 +207,7 @@ impl Observer {
             Verdict::Granted(_) => Outcome::Granted,
             Verdict::TimedOut(_) => Outcome::QueueTimeout,
             Verdict::Dismissed => Outcome::Unauthorized,
+            Verdict::Forbidden => Outcome::Forbidden,
             Verdict::Refused(refusal) => refusal.into(),
         };
         assert_eq!((record.outcome, record.queued), (outcome, answer.queued));

@@ -21,6 +21,7 @@ enum Due {
     Grant,
     Queue,
     TimeOut(Refusal),
+    Dismiss,
     Refuse(Refusal),
 }
 
@@ -58,20 +59,30 @@ impl Observer {
     fn waiter(&self, acquire: &Acquire) -> Waiter {
         let arrived = self.now.minus(acquire.waited);
         let allowed = acquire.waited.plus(acquire.wait);
+        let end = arrived.plus(allowed.min(self.settings.queue.timeout));
+        let ends_with_key = acquire.expires.is_some_and(|key| key <= end);
         Waiter {
             request: acquire.request,
             attempt: acquire.attempt,
             key: acquire.key,
+            expires: acquire.expires,
+            carrier: acquire.carrier,
+            ip: acquire.ip.clone(),
             arrived,
-            deadline: arrived.plus(allowed.min(self.settings.queue.timeout)),
+            deadline: acquire.expires.map_or(end, |key| key.min(end)),
+            ends_with_key,
             repeats: false,
         }
     }
 
     fn due(&self, acquire: &Acquire, waiter: &Waiter) -> Due {
         let waits = waiter.deadline > self.now;
-        if self.held.iter().any(|slot| slot.attempt == acquire.attempt) {
-            return Due::Replay;
+        let has_ended = acquire.expires.is_some_and(|end| end <= self.now);
+        let mut held = self.held.iter();
+        match held.find(|slot| slot.attempt == acquire.attempt) {
+            Some(slot) if !has_ended || slot.request == acquire.request => return Due::Replay,
+            _ if has_ended => return Due::Dismiss,
+            _ => {}
         }
         let room = match self
             .places
@@ -147,6 +158,7 @@ impl Observer {
             (Verdict::Granted(grant), Due::Replay | Due::Grant) => {
                 assert!(*due == Due::Replay || !grant.replayed);
             }
+            (Verdict::Dismissed, Due::Dismiss) => {}
             (Verdict::TimedOut(refusal), Due::TimeOut(reason))
             | (Verdict::Refused(refusal), Due::Refuse(reason)) => assert_eq!(refusal, reason),
             (verdict, due) => panic!("{due:?} was due, not {verdict:?}"),

@@ -24,6 +24,11 @@ impl Observer {
         if let Command::Dismiss { key } = command {
             assert!(self.waiters().all(|waiter| waiter.key != *key));
         }
+        if self.has_new_policy(command) {
+            let policy = &self.settings.access;
+            assert!(self.waiters().all(|waiter| waiter.is_let_in(policy)));
+            assert!(self.places.is_empty() || !policy.asks_anew(&self.policy_before));
+        }
         if let Command::Close = command {
             assert!(self.places.is_empty());
         }

@@ -69,21 +69,26 @@ impl<'a> Shown<'a> {
     /// says.
     ///
     /// # Errors
-    /// 401, the same for every reason, with the family of a key whose life is
-    /// over, for the log; 503 if keys can't be checked at all.
-    pub fn access_key(
-        &self,
-        config: &Config,
-        source: &str,
-    ) -> Result<(Carrier, KeyId), (Problem, Option<KeyId>)> {
-        let signing = config.signing().map_err(|problem| (problem, None))?;
-        let bad = |key| (Problem::bad_access_key(), key);
+    /// If it shows none, one that isn't signed, or whose life is over; or if keys
+    /// can't be checked at all.
+    pub fn access_key(&self, config: &Config, source: &str) -> Result<(Carrier, KeyId), NoKey> {
+        let signing = config.signing().map_err(NoKey::Misconfigured)?;
+        let bad = |key: Option<KeyId>| key.map_or(NoKey::Stranger, NoKey::Expired);
         let shown = presented(self.key_header, self.authorization);
-        let (carrier, key) = shown.ok_or_else(|| bad(None))?;
+        let (carrier, key) = shown.ok_or(NoKey::Stranger)?;
         let verified =
             KNOWN_KEYS.with_borrow_mut(|known| known.verify(signing, key, source, js::now()));
         Ok((carrier, verified.map_err(bad)?))
     }
+}
+
+/// Why no family is known of a caller.
+pub enum NoKey {
+    /// No key of this source that we signed.
+    Stranger,
+    Expired(KeyId),
+    /// Keys can't be checked.
+    Misconfigured(Problem),
 }
 
 /// What an acquire says beside its body, taken over in one crossing.

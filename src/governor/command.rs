@@ -51,6 +51,16 @@ pub struct TurnedAway {
     pub outcome: Outcome,
     /// How long ago that was.
     pub ago: Span,
+    /// Whether its key is good, as far as whoever says it knows: the others have a
+    /// ring of their own.
+    pub is_live: bool,
+}
+
+impl TurnedAway {
+    /// Whether it has a key that was good once and isn't any more.
+    pub fn is_dead(&self) -> bool {
+        self.key.is_some() && !self.is_live
+    }
 }
 
 #[derive(Clone, Debug)]

@@ -45,7 +45,7 @@ pub const CREATE: [&str; 4] = [
     ) STRICT",
     // The ring of attempts. A held slot is a row with a secret; a row with a
     // request deadline took a slot, and so counts in the RPM window. Rows from
-    // ring::DOORSTEP on are refusals of callers without a signed key.
+    // ring::DOORSTEP on are refusals of callers without a live key.
     "CREATE TABLE attempts (
         row INTEGER PRIMARY KEY,
         ref INTEGER NOT NULL,

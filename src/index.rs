@@ -1,4 +1,5 @@
-//! The ordered collections of the crate: [`Index`], [`Table`] and [`Shelf`].
+//! The ordered collections of the crate: [`Index`] and [`Table`], and, bounded,
+//! [`Shelf`] and [`Recent`].
 //!
 //! Each pair of types that a `BTreeMap` is used with is compiled anew, some
 //! 10 KB of wasm apiece, and every cold start pays for it. So the tree is here
@@ -6,13 +7,19 @@
 //! here knows what the numbers or the values mean. Order is by key, always, so
 //! that the same inputs give the same outputs.
 
+mod shelf;
+
 use std::collections::BTreeMap;
+
+pub use shelf::{Recent, Shelf};
 
 /// Places by key, in order of the keys. Every question is O(log n).
 #[derive(Clone, Debug, Default)]
 pub struct Index(BTreeMap<u128, u32>);
 
 impl Index {
+    pub const EMPTY: Self = Self(BTreeMap::new());
+
     pub fn len(&self) -> usize {
         self.0.len()
     }
@@ -168,75 +175,6 @@ impl<T> Table<T> {
     }
 }
 
-/// A few values by name, in order of the names: for the caches of an isolate,
-/// which are bounded. What is put on a full shelf pushes the first one off.
-#[derive(Debug)]
-pub struct Shelf<T> {
-    most: usize,
-    entries: Vec<(String, T)>,
-}
-
-impl<T> Shelf<T> {
-    /// `most`: how many may lie on it.
-    pub const fn of(most: usize) -> Self {
-        Self {
-            most,
-            entries: Vec::new(),
-        }
-    }
-
-    pub fn len(&self) -> usize {
-        self.entries.len()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
-    }
-
-    fn find(&self, name: &str) -> Result<usize, usize> {
-        self.entries
-            .binary_search_by(|(known, _)| known.as_str().cmp(name))
-    }
-
-    pub fn contains(&self, name: &str) -> bool {
-        self.find(name).is_ok()
-    }
-
-    pub fn get(&self, name: &str) -> Option<&T> {
-        let place = self.find(name).ok()?;
-        self.entries.get(place).map(|(_, value)| value)
-    }
-
-    pub fn get_mut(&mut self, name: &str) -> Option<&mut T> {
-        let place = self.find(name).ok()?;
-        self.entries.get_mut(place).map(|(_, value)| value)
-    }
-
-    pub fn put(&mut self, name: &str, value: T) {
-        if let Some(known) = self.get_mut(name) {
-            *known = value;
-            return;
-        }
-        if self.entries.len() >= self.most {
-            self.entries.drain(..1);
-        }
-        let place = self.find(name).unwrap_or_else(|place| place);
-        self.entries.insert(place, (name.to_owned(), value));
-    }
-
-    pub fn remove(&mut self, name: &str) -> Option<T> {
-        let place = self.find(name).ok()?;
-        Some(self.entries.remove(place).1)
-    }
-
-    /// In order of the names.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &T)> {
-        self.entries
-            .iter()
-            .map(|(name, value)| (name.as_str(), value))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -266,17 +204,5 @@ mod tests {
             prop_assert!(odd.iter().all(|key| map.get(key).is_some_and(|step| step % 2 == 1)));
             prop_assert_eq!(table.len(), map.values().filter(|step| *step % 2 == 0).count());
         }
-    }
-
-    #[test]
-    fn what_is_put_on_a_full_shelf_pushes_the_first_one_off() {
-        let mut shelf = Shelf::of(2);
-        for name in ["b", "c", "c", "d", "a"] {
-            shelf.put(name, name.to_owned());
-        }
-        let names: Vec<_> = shelf.iter().map(|(name, _)| name).collect();
-        assert_eq!(names, ["a", "d"]);
-        assert_eq!(shelf.remove("d").as_deref(), Some("d"));
-        assert!(!shelf.contains("d") && shelf.get("a").is_some() && shelf.len() == 1);
     }
 }

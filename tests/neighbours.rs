@@ -190,6 +190,21 @@ fn batches_leave_out_what_they_do_not_understand() {
 }
 
 #[test]
+fn a_batch_may_say_which_keys_are_dead_and_earlier_versions_do_not() {
+    let entry = |end| {
+        format!("entry=00000000000000000000000000000001~0000000000000002~unauthorized~0~7~::1{end}")
+    };
+    let url = |end| format!("http://source/v1/turned-away?{}", entry(end));
+    for (end, is_live) in [("", true), ("~dead", false)] {
+        let batch = Batch::from_url(&url(end)).unwrap();
+        assert_eq!(batch.0[0].is_live, is_live);
+        assert_eq!(batch.0[0].ip.as_deref(), Some("::1"));
+        assert_eq!(batch.to_url(), url(end));
+    }
+    assert_eq!(Batch::from_url(&url("~dead~later")).unwrap().0.len(), 1);
+}
+
+#[test]
 fn the_statuses_between_worker_and_object_are_pinned() {
     // `edge` exists for wasm32 only, so its text is read; waits.js has two of them.
     let object = include_str!("../src/edge/object.rs");

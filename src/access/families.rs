@@ -114,6 +114,12 @@ impl Families {
             .is_some_and(|family| family.revoked_at.is_none())
     }
 
+    /// Whether a key of this family may still be good at `now`.
+    pub fn is_live(&self, key: KeyId, now: Millis) -> bool {
+        self.find(key)
+            .is_some_and(|family| family.state(now) == State::Live)
+    }
+
     pub fn is_full(&self) -> bool {
         self.known.len() >= MOST_FAMILIES
     }

@@ -12,7 +12,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::governor::ids::KeyId;
 use crate::governor::time::Millis;
-use crate::index::Table;
+use crate::index::Recent;
 
 /// What every access key begins with.
 pub const PREFIX: &str = "sv_at_";
@@ -106,8 +106,13 @@ impl SigningKeys {
 /// Keys that were found to be signed: they are not checked again. Signing keys
 /// change with the deployment only, and so with the memory that this is in. Only
 /// digests are kept.
-#[derive(Default)]
-pub struct KnownKeys(Table<KnownKey>);
+pub struct KnownKeys(Recent<KnownKey>);
+
+impl Default for KnownKeys {
+    fn default() -> Self {
+        Self(Recent::of(MOST_KNOWN))
+    }
+}
 
 struct KnownKey {
     digest: [u8; 32],
@@ -140,20 +145,18 @@ impl KnownKeys {
             .finalize()
             .into();
         let place = u128::from_be_bytes(digest.first_chunk().copied().unwrap_or_default());
-        let known = self.0.get(place).filter(|known| known.digest == digest);
+        let known = self.0.recall(place);
+        let known = known.filter(|known| known.digest == digest);
         let (key, expires_at) = if let Some(known) = known {
             (known.key, known.expires_at)
         } else {
             let (key, expires_at) = signing.read(key, source).ok_or(None)?;
-            if self.0.len() >= MOST_KNOWN {
-                self.0.pop_first();
-            }
             let known = KnownKey {
                 digest,
                 key,
                 expires_at,
             };
-            self.0.insert(place, known);
+            self.0.put(place, known);
             (key, expires_at)
         };
         if now < expires_at {
@@ -243,6 +246,7 @@ mod tests {
             known.verify(&nobody, &key, "demo", NOW),
             Ok((KeyId(9), end))
         );
+        let used = key;
         for id in 0..=MOST_KNOWN as u64 {
             let key = keys
                 .sign(&KeyGrant {
@@ -251,6 +255,11 @@ mod tests {
                 })
                 .unwrap();
             assert_eq!(known.verify(&keys, &key, "demo", NOW), Ok((KeyId(id), end)));
+            // It is shown all the time, so others make room.
+            assert_eq!(
+                known.verify(&nobody, &used, "demo", NOW),
+                Ok((KeyId(9), end))
+            );
         }
         assert_eq!(known.0.len(), MOST_KNOWN);
     }

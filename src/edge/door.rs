@@ -70,22 +70,31 @@ impl<'a> Shown<'a> {
     /// says, and when that key ends.
     ///
     /// # Errors
-    /// 401, the same for every reason, with the family of a key whose life is
-    /// over, for the log; 503 if keys can't be checked at all.
+    /// If it shows none, one that isn't signed, or whose life is over; or if keys
+    /// can't be checked at all.
     pub fn access_key(
         &self,
         config: &Config,
         source: &str,
-    ) -> Result<(Carrier, KeyId, Millis), (Problem, Option<KeyId>)> {
-        let signing = config.signing().map_err(|problem| (problem, None))?;
-        let bad = |key| (Problem::bad_access_key(), key);
+    ) -> Result<(Carrier, KeyId, Millis), NoKey> {
+        let signing = config.signing().map_err(NoKey::Misconfigured)?;
+        let bad = |key: Option<KeyId>| key.map_or(NoKey::Stranger, NoKey::Expired);
         let shown = presented(self.key_header, self.authorization);
-        let (carrier, key) = shown.ok_or_else(|| bad(None))?;
+        let (carrier, key) = shown.ok_or(NoKey::Stranger)?;
         let verified =
             KNOWN_KEYS.with_borrow_mut(|known| known.verify(signing, key, source, js::now()));
         let (key, expires) = verified.map_err(bad)?;
         Ok((carrier, key, expires))
     }
+}
+
+/// Why no family is known of a caller.
+pub enum NoKey {
+    /// No key of this source that we signed.
+    Stranger,
+    Expired(KeyId),
+    /// Keys can't be checked.
+    Misconfigured(Problem),
 }
 
 /// What an acquire says beside its body, taken over in one crossing.

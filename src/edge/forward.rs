@@ -21,10 +21,10 @@ use super::config::Config;
 use super::js::Namespace;
 use super::object::{ABSENT, AGAIN, DEAD_KEY, STALE_POLICY};
 use super::{Fault, js};
+use crate::door::dead::{DeadKeys, Death};
 use crate::governor::ids::KeyId;
 use crate::governor::settings::LONGEST_QUEUE_TIMEOUT;
 use crate::governor::time::Span;
-use crate::index::Table;
 use crate::protocol::control::ControlCall;
 use crate::protocol::directory::DirectoryCall;
 use crate::protocol::lock::LockCall;
@@ -35,14 +35,12 @@ const PATIENCE: Span = Span::from_seconds(10);
 const MOST_TRIES: u32 = 6;
 /// The pause before the second try; it doubles with each.
 const FIRST_PAUSE_MS: u32 = 20;
-/// Dead key families that an isolate remembers.
-const MOST_DEAD_KEYS: usize = 4096;
 
 /// What the object said.
 pub enum Verdict {
     Answered(Response),
     /// The key's family is dead, or the source isn't there.
-    Unauthorized,
+    Dead(Death),
     /// The door decided by another policy than stands; this is what stands.
     StalePolicy(String),
 }
@@ -91,8 +89,8 @@ pub async fn check(config: &Config, source: &str, call: &LockCall) -> Result<Ver
     let response = repeat(MOST_TRIES, fetch).await?;
     match response.status() {
         DEAD_KEY => {
-            remember_dead(call.caller.key);
-            Ok(Verdict::Unauthorized)
+            let said = text_of(&response).await?;
+            Ok(Verdict::Dead(remember_dead(call.caller.key, &said)))
         }
         STALE_POLICY => text_of(&response).await.map(Verdict::StalePolicy),
         _ => Ok(Verdict::Answered(response)),
@@ -246,20 +244,18 @@ fn js_object(pairs: &[(&str, &str)]) -> JsValue {
 }
 
 thread_local! {
-    static DEAD: RefCell<Table<()>> = RefCell::default();
+    static DEAD: RefCell<DeadKeys> = const { RefCell::new(DeadKeys::new()) };
 }
 
-/// Whether the family is known to be dead: that is for good, so it need not be
-/// asked again.
-pub fn is_known_dead(key: KeyId) -> bool {
-    DEAD.with_borrow(|dead| dead.contains(key.0.into()))
+/// Why the family is dead, if it is known to be: that is for good, so it need not
+/// be asked again.
+pub fn known_death(key: KeyId) -> Option<Death> {
+    DEAD.with_borrow_mut(|dead| dead.recall(key))
 }
 
-pub fn remember_dead(key: KeyId) {
-    DEAD.with_borrow_mut(|dead| {
-        if dead.len() >= MOST_DEAD_KEYS {
-            dead.pop_first();
-        }
-        dead.insert(key.0.into(), ());
-    });
+/// `said`: the word of the object.
+pub fn remember_dead(key: KeyId, said: &str) -> Death {
+    let why = Death::of_word(said);
+    DEAD.with_borrow_mut(|dead| dead.remember(key, why));
+    why
 }

@@ -12,12 +12,14 @@ use std::rc::Rc;
 use web_sys::Request;
 
 use super::config::Config;
-use super::door::{Aside, Shown};
+use super::door::{Aside, NoKey, Shown};
 use super::fault::{self, At};
 use super::forward::{self, Verdict};
 use super::js::{Context, PendingCall};
-use super::policy::{self, Known, Refusal};
+use super::policy::{self, Refusal};
 use super::{Fault, Reply, door, js, log};
+use crate::door::dead::Death;
+use crate::door::policies::Known;
 use crate::fields::FieldError;
 use crate::governor::command::{Outcome, TurnedAway};
 use crate::governor::ids::{KeyId, RequestId};
@@ -43,6 +45,8 @@ pub struct Call<'a> {
 enum End {
     /// Refused; an acquire is to be logged by us.
     Refused(Refusal, Option<KeyId>),
+    /// The caller's key was good once, and isn't any more.
+    Dead(KeyId, Death),
     /// Refused, and the object has logged it if it had to.
     Settled(Reply),
 }
@@ -64,7 +68,7 @@ pub async fn serve(call: Call<'_>, shown: &Shown<'_>) -> Reply {
 impl Call<'_> {
     /// A body that was declared too large is refused before anything else.
     pub fn refuse_unread(&self) -> Reply {
-        self.note(None, Outcome::PayloadTooLarge);
+        self.note(None, Outcome::PayloadTooLarge, false);
         Problem::payload_too_large().into()
     }
 
@@ -72,14 +76,18 @@ impl Call<'_> {
         match end {
             Ok(reply) | Err(End::Settled(reply)) => reply.noted(self.source, self.id),
             Err(End::Refused(refusal, key)) => {
-                self.note(key, refusal.outcome);
+                self.note(key, refusal.outcome, key.is_some());
                 refusal.problem.into()
+            }
+            Err(End::Dead(key, why)) => {
+                self.note(Some(key), Outcome::Unauthorized, false);
+                Problem::dead_access_key(why).into()
             }
         }
     }
 
-    /// Has a refused acquire logged.
-    fn note(&self, key: Option<KeyId>, outcome: Outcome) {
+    /// Has a refused acquire logged; `is_live`: as far as is known here.
+    fn note(&self, key: Option<KeyId>, outcome: Outcome, is_live: bool) {
         if self.verb == route::Verb::Acquire {
             let one = TurnedAway {
                 request: self.id,
@@ -87,6 +95,7 @@ impl Call<'_> {
                 ip: door::address_text(self.config, self.request),
                 outcome,
                 ago: Span::ZERO,
+                is_live,
             };
             log::note(self.config, self.context, self.source, one);
         }
@@ -101,21 +110,25 @@ impl Call<'_> {
         mut read: Option<Read>,
         pending: Option<&PendingCall>,
     ) -> Result<Reply, End> {
+        let mut has_asked = false;
         for _ in 0..MOST_DECISIONS {
             let (carrier, key, expires) = self.let_in(shown)?;
             let known = policy::of(self.source);
             if let Some(known) = &known
                 && let Err(refusal) = self.check(carrier, known).await
             {
-                if known.is_fresh() {
-                    return Err(End::Refused(refusal, Some(key)));
+                if !has_asked && !policy::may_refuse(self.source, key) {
+                    has_asked = true;
+                    let caller = self.caller(carrier, key, expires, Some(known));
+                    if !self.still_stands(caller).await? {
+                        continue;
+                    }
                 }
-                self.read_policy_again(self.caller(carrier, key, expires, None))
-                    .await?;
-                continue;
+                return Err(End::Refused(refusal, Some(key)));
             }
             if known.is_some() && self.request.signal().aborted() {
                 // It left while its token was checked; nobody reads this.
+                self.note(Some(key), Outcome::Left, true);
                 return Err(Fault::because("a caller left", self.source).into());
             }
             let caller = self.caller(carrier, key, expires, known.as_ref());
@@ -139,13 +152,13 @@ impl Call<'_> {
     /// Who calls, by the key that is shown, and when that key ends.
     fn let_in(&self, shown: &Shown) -> Result<(Carrier, KeyId, Millis), End> {
         let shown = shown.access_key(self.config, self.source);
-        let (carrier, key, expires) = shown.map_err(|(problem, key)| match problem.kind {
-            Kind::Unauthorized => End::Refused(Refusal::unauthorized(problem), key),
-            // Keys can't be checked at all.
-            _ => End::Settled(problem.into()),
+        let (carrier, key, expires) = shown.map_err(|why| match why {
+            NoKey::Stranger => End::Refused(Refusal::unauthorized(Problem::bad_access_key()), None),
+            NoKey::Expired(key) => End::Dead(key, Death::Expired),
+            NoKey::Misconfigured(problem) => End::Settled(problem.into()),
         })?;
-        if forward::is_known_dead(key) {
-            return Err(dead(key));
+        if let Some(why) = forward::known_death(key) {
+            return Err(End::Dead(key, why));
         }
         // Only for a source that is there was a key ever signed.
         log::is_present(self.source);
@@ -172,17 +185,20 @@ impl Call<'_> {
         policy::check(self.config, self.request, self.source, carrier, known).await
     }
 
-    /// Before a caller is refused under a policy that may have changed.
-    async fn read_policy_again(&self, caller: Caller) -> Result<(), End> {
+    /// Before a caller is refused: its key comes first, so is its family alive? And
+    /// does the policy still stand? False: it doesn't, and the new one is known now.
+    async fn still_stands(&self, caller: Caller) -> Result<bool, End> {
         let key = caller.key;
         let verb = Verb::Check { refused: None };
         match forward::check(self.config, self.source, &LockCall { caller, verb }).await? {
-            Verdict::StalePolicy(said) => Ok(policy::learn(self.source, &said)?),
-            Verdict::Unauthorized => Err(dead(key)),
-            // Nothing is asked of callers any more.
+            Verdict::StalePolicy(said) => {
+                policy::learn(self.source, &said, key)?;
+                Ok(false)
+            }
+            Verdict::Dead(why) => Err(End::Dead(key, why)),
             Verdict::Answered(_) => {
-                policy::forget(self.source);
-                Ok(())
+                policy::stands(self.source, key);
+                Ok(true)
             }
         }
     }
@@ -203,8 +219,8 @@ impl Call<'_> {
         });
         let verb = Verb::Check { refused };
         match forward::check(self.config, self.source, &LockCall { caller, verb }).await? {
-            Verdict::StalePolicy(said) => Ok(policy::learn(self.source, &said)?),
-            Verdict::Unauthorized => Err(dead(key)),
+            Verdict::StalePolicy(said) => Ok(policy::learn(self.source, &said, key)?),
+            Verdict::Dead(why) => Err(End::Dead(key, why)),
             Verdict::Answered(response) if response.ok() => Err(End::Settled(problem.into())),
             Verdict::Answered(response) => Err(End::Settled(Reply::Passed(response))),
         }
@@ -250,9 +266,4 @@ impl Call<'_> {
             waited: Span::ZERO,
         })
     }
-}
-
-/// The caller's key was good once; its family isn't any more.
-fn dead(key: KeyId) -> End {
-    End::Refused(Refusal::unauthorized(Problem::bad_access_key()), Some(key))
 }

@@ -17,7 +17,10 @@ use super::fault::{self, At};
 use super::js::{self, Namespace, ObjectContext};
 use super::store::Write;
 use super::turn::{Object, Source};
-use super::{Fault, operate, policy};
+use super::{Fault, operate};
+use crate::door::admit::{Standing, admit, mark_live};
+use crate::door::dead::Death;
+use crate::door::policies;
 use crate::governor::command::{Acquire, Answer, Command, Outcome, Reply, TurnedAway};
 use crate::governor::ids::{AttemptId, RequestId, SlotSecret};
 use crate::governor::time::{Millis, Span};
@@ -31,8 +34,8 @@ use crate::wire::problem::Problem;
 
 /// Says to the Worker: memory was lost, call again. Never reaches a caller.
 pub const AGAIN: u16 = 599;
-/// Says to the Worker: the key's family is dead here, for good. Never reaches a
-/// caller.
+/// Says to the Worker: the key's family is dead here, for good; the body says why,
+/// in a word. Never reaches a caller.
 pub const DEAD_KEY: u16 = 598;
 
 /// Says to the Worker: the door decided by another policy than stands; the body
@@ -126,7 +129,7 @@ fn serve_lock(object: &Rc<Object>, url: &str, request: &Request) -> Result<JsVal
     let id = call.caller.request;
     match lock(object, call) {
         Ok(Come::Answer(answer)) => js::respond(&answer, id).map(JsValue::from),
-        Ok(Come::DeadKey) => js::signal(DEAD_KEY, None).map(JsValue::from),
+        Ok(Come::DeadKey(why)) => js::signal(DEAD_KEY, Some(why.word())).map(JsValue::from),
         Ok(Come::StalePolicy(said)) => js::signal(STALE_POLICY, Some(&said)).map(JsValue::from),
         Ok(Come::Waits(attempt, receiver)) => {
             let waits = wait(Rc::clone(object), request.signal(), attempt, id, receiver);
@@ -139,7 +142,7 @@ fn serve_lock(object: &Rc<Object>, url: &str, request: &Request) -> Result<JsVal
 /// What a lock call comes to in its turn.
 enum Come {
     Answer(HttpAnswer),
-    DeadKey,
+    DeadKey(Death),
     /// What stands.
     StalePolicy(String),
     Waits(AttemptId, Receiver<Answer>),
@@ -147,27 +150,26 @@ enum Come {
 
 fn lock(object: &Object, call: LockCall) -> Result<Come, Fault> {
     let now = js::now();
-    object.turn(now, |source| match source {
-        Some(source) if source.families.admits(call.caller.key) => {
-            let policy = &source.governor.settings().access;
-            let version = source.header.version;
-            let is_decided_by_it = match call.caller.policy {
-                Some(decided_by) => decided_by == version,
-                None => policy.is_plain(),
-            };
-            if !is_decided_by_it {
-                return Ok(Come::StalePolicy(policy::said(version, policy)));
-            }
-            if !policy.carries(call.caller.carrier) {
-                if let Verb::Acquire { ip, .. } = call.verb {
-                    log(object, source, now, &call.caller, Outcome::Unauthorized, ip)?;
+    object.turn(now, |source| {
+        let Some(source) = source else {
+            return Ok(Come::DeadKey(Death::Unknown));
+        };
+        let policy = &source.governor.settings().access;
+        let version = source.header.version;
+        match admit(&source.families, version, policy, &call.caller) {
+            Standing::Dead(why) => Ok(Come::DeadKey(why)),
+            Standing::Stale => Ok(Come::StalePolicy(policies::said(version, policy))),
+            Standing::WrongCarrier => {
+                if let Some(refused) = call.verb.refused(Outcome::Unauthorized) {
+                    log(object, source, now, &call.caller, refused)?;
                 }
-                return Ok(Come::Answer(Problem::bad_access_key().into_answer()));
+                Ok(Come::Answer(Problem::bad_access_key().into_answer()))
             }
-            see(object, source, &call.caller)?;
-            serve_verb(object, source, now, &call.caller, call.verb)
+            Standing::Admitted => {
+                see(object, source, &call.caller)?;
+                serve_verb(object, source, now, &call.caller, call.verb)
+            }
         }
-        _ => Ok(Come::DeadKey),
     })
 }
 
@@ -190,15 +192,15 @@ fn log(
     source: &mut Source,
     now: Millis,
     caller: &Caller,
-    outcome: Outcome,
-    ip: Option<Box<str>>,
+    refused: Refused,
 ) -> Result<(), Fault> {
     let one = TurnedAway {
         request: caller.request,
         key: Some(caller.key),
-        ip,
-        outcome,
+        ip: refused.ip,
+        outcome: refused.outcome,
         ago: Span::ZERO,
+        is_live: true,
     };
     let command = Command::TurnedAway(vec![one]);
     object
@@ -216,8 +218,8 @@ fn serve_verb(
     let id = caller.request;
     let (attempt, command) = match verb {
         Verb::Check { refused } => {
-            if let Some(Refused { outcome, ip }) = refused {
-                log(object, source, now, caller, outcome, ip)?;
+            if let Some(refused) = refused {
+                log(object, source, now, caller, refused)?;
             }
             return Ok(Come::Answer(HttpAnswer::json(200, &object! {})));
         }
@@ -321,13 +323,16 @@ async fn serve_control(
 }
 
 /// Takes refusals at the door into the log.
-fn turned_away(object: &Object, entries: Vec<TurnedAway>) -> Result<JsValue, JsValue> {
+fn turned_away(object: &Object, mut entries: Vec<TurnedAway>) -> Result<JsValue, JsValue> {
     let now = js::now();
     let taken = object.turn(now, |source| match source {
         None => Ok(ABSENT),
-        Some(source) => object
-            .apply(source, now, Command::TurnedAway(entries), |_| Vec::new())
-            .map(|_| 204),
+        Some(source) => {
+            mark_live(&mut entries, &source.families, now);
+            object
+                .apply(source, now, Command::TurnedAway(entries), |_| Vec::new())
+                .map(|_| 204)
+        }
     });
     js::signal(taken.unwrap_or(AGAIN), None).map(JsValue::from)
 }

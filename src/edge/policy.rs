@@ -1,88 +1,56 @@
-//! The policies of sources as this isolate knows them, and what they say of a
-//! caller.
-//!
-//! A cached policy never lets anyone in, since the object refuses a stale one;
-//! and it never keeps anyone out for long, since a refusal under it is only
-//! given if it was read within the last second.
+//! What a source's policy says of a caller. What an isolate knows of policies is
+//! in `door/policies.rs`.
 
 use std::cell::RefCell;
-use std::rc::Rc;
 
 use web_sys::Request;
 
 use super::config::Config;
 use super::{Fault, door, js, jwks};
 use crate::access::jwt::Expectation;
-use crate::access::policy::{KeySource, Loopback, Policy};
-use crate::fields::Fields;
+use crate::access::policy::KeySource;
+use crate::door::policies::{Known, Policies};
 use crate::governor::command::Outcome;
-use crate::governor::ids::Version;
-use crate::governor::time::{Millis, Span};
-use crate::index::Shelf;
-use crate::json::object;
+use crate::governor::ids::{KeyId, Version};
 use crate::wire::problem::Problem;
 use crate::wire::request::{Carrier, bearer};
 
 /// Where Cloudflare Access puts its token.
 const ACCESS_HEADER: &str = "Cf-Access-Jwt-Assertion";
-/// Sources whose policy an isolate remembers; one with inline keys may take as
-/// much as a body.
-const MOST_POLICIES: usize = 250;
-/// For how long a refusal may rest on a policy.
-const FRESH: Span = Span::from_seconds(1);
-
-/// A policy and when it was read.
-#[derive(Clone)]
-pub struct Known {
-    pub version: Version,
-    pub policy: Rc<Policy>,
-    read_at: Millis,
-}
-
-impl Known {
-    pub fn is_fresh(&self) -> bool {
-        js::now().since(self.read_at) < FRESH
-    }
-}
-
 thread_local! {
-    static KNOWN: RefCell<Shelf<Known>> = const { RefCell::new(Shelf::of(MOST_POLICIES)) };
+    static POLICIES: RefCell<Policies> = const { RefCell::new(Policies::new()) };
 }
 
 /// The policy of a source; `None`: none is known, and plain is assumed.
 pub fn of(source: &str) -> Option<Known> {
-    KNOWN.with_borrow(|known| known.get(source).cloned())
+    POLICIES.with_borrow_mut(|policies| policies.of(source))
 }
 
 pub fn forget(source: &str) {
-    KNOWN.with_borrow_mut(|known| known.remove(source));
+    POLICIES.with_borrow_mut(|policies| policies.forget(source));
 }
 
-/// Takes over what an object said of its policy.
+/// Takes over what an object said of its policy to a caller of this key.
 ///
 /// # Errors
 /// If it can't be read: Worker and object don't understand each other.
-pub fn learn(source: &str, said: &str) -> Result<(), Fault> {
-    let known = read(said).ok_or_else(|| Fault::because("a policy can't be read", source))?;
-    KNOWN.with_borrow_mut(|all| all.put(source, known));
-    Ok(())
+pub fn learn(source: &str, said: &str, key: KeyId) -> Result<(), Fault> {
+    let now = js::now();
+    POLICIES
+        .with_borrow_mut(|policies| policies.learn(source, said, key, now))
+        .ok_or_else(|| Fault::because("a policy can't be read", source))
 }
 
-fn read(said: &str) -> Option<Known> {
-    let fields = Fields::of_body(said.as_bytes()).ok()?;
-    let version: String = fields.text("version", 1, 32).ok()??;
-    // Checked when it was put in place.
-    let policy = Policy::parse(&fields.part("access").ok()?, Loopback::Allowed).ok()?;
-    Some(Known {
-        version: version.parse().ok()?,
-        policy: Rc::new(policy),
-        read_at: js::now(),
-    })
+/// The object said that the policy stands, and lets this key in.
+pub fn stands(source: &str, key: KeyId) {
+    let now = js::now();
+    POLICIES.with_borrow_mut(|policies| policies.stands(source, key, now));
 }
 
-/// The form in which an object says its policy.
-pub fn said(version: Version, policy: &Policy) -> String {
-    object! {"version": version.to_string(), "access": policy.to_json()}.to_string()
+/// Whether a refusal under the known policy may be given without asking.
+pub fn may_refuse(source: &str, key: KeyId) -> bool {
+    let now = js::now();
+    POLICIES.with_borrow_mut(|policies| policies.may_refuse(source, key, now))
 }
 
 /// A refusal, and what the log says of it.

@@ -52,6 +52,16 @@ pub struct TurnedAway {
     pub outcome: Outcome,
     /// How long ago that was.
     pub ago: Span,
+    /// Whether its key is good, as far as whoever says it knows: the others have a
+    /// ring of their own.
+    pub is_live: bool,
+}
+
+impl TurnedAway {
+    /// Whether it has a key that was good once and isn't any more.
+    pub fn is_dead(&self) -> bool {
+        self.key.is_some() && !self.is_live
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -291,7 +301,7 @@ outcomes! {
     }
     invalid_request { InvalidRequest = 400 at door "invalid_request" }
     payload_too_large { PayloadTooLarge = 413 at door "payload_too_large" }
-    left { Left = 499 }
+    left { Left = 499 at door "left" }
     omitted {
         /// So many refusals at the door were left out of the log here.
         Omitted(u32) = 0

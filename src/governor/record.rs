@@ -49,11 +49,11 @@ impl Governor {
     pub(super) fn turned_away(&mut self, now: Millis, one: TurnedAway, effects: &mut Vec<Effect>) {
         self.last = Ref(self.last.0.saturating_add(1));
         let slots = &self.slots;
-        let (row, surplus) = if one.key.is_none() {
-            self.ring.allocate_doorstep()
-        } else {
+        let (row, surplus) = if one.is_live {
             let held = |row| slots.holds_row(row);
             (self.ring.allocate(now, false, held), None)
+        } else {
+            self.ring.allocate_doorstep()
         };
         self.tally.attempt(self.last, one.outcome, Span::ZERO);
         effects.extend(surplus.map(|rows| Effect::Discard { rows }));

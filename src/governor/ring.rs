@@ -6,8 +6,8 @@
 //! counts in the RPM window, in which case the ring grows by a block. A row that
 //! holds a slot is never handed out.
 //!
-//! Refusals of callers without a validly signed key have a small ring of their
-//! own, from [`DOORSTEP`] on: whoever knocks can't push others out of the log.
+//! Refusals of callers without a live key have a small ring of their own, from
+//! [`DOORSTEP`] on: whoever knocks can't push others out of the log.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -107,8 +107,8 @@ impl Ring {
         self.keep.div_euclid(10).max(1)
     }
 
-    /// A row for a refusal of someone without a validly signed key, and rows
-    /// that may be deleted at that.
+    /// A row for a refusal of someone without a live key, and rows that may be
+    /// deleted at that.
     ///
     /// Where the ring was made smaller, the rows beyond its size may be the
     /// newest: they go when a lap within its size is complete, not before.

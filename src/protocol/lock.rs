@@ -58,6 +58,20 @@ pub struct Refused {
     pub ip: Option<Box<str>>,
 }
 
+impl Verb {
+    /// What is to be logged where the caller isn't let in; `None`: it is no
+    /// acquire. Every way out of an acquire asks this, so none is without an entry.
+    pub fn refused(&self, outcome: Outcome) -> Option<Refused> {
+        let ip = match self {
+            Self::Acquire { ip, .. } => ip,
+            Self::Check { refused } => &refused.as_ref()?.ip,
+            Self::Renew { .. } | Self::Release { .. } => return None,
+        };
+        let ip = ip.clone();
+        Some(Refused { outcome, ip })
+    }
+}
+
 impl Caller {
     /// Who calls, as the pairs of a URL.
     pub fn to_query(&self) -> String {
@@ -304,6 +318,38 @@ mod tests {
                 waited,
             });
         }
+    }
+
+    #[test]
+    fn an_acquire_that_is_not_let_in_is_logged_however_malformed_it_was() {
+        let refused = |verb: Verb| {
+            let refused = verb.refused(Outcome::Unauthorized);
+            refused.map(|Refused { outcome, ip }| (outcome, ip.unwrap_or_default().into()))
+        };
+        let ip = || Some("::1".into());
+        let expected = Some((Outcome::Unauthorized, "::1".to_owned()));
+        let acquire = Verb::Acquire {
+            attempt: AttemptId(9),
+            ip: ip(),
+            wait: Span::ZERO,
+            waited: Span::ZERO,
+        };
+        assert_eq!(refused(acquire), expected);
+        let malformed = Refused {
+            outcome: Outcome::InvalidRequest,
+            ip: ip(),
+        };
+        let refused_acquire = Some(malformed);
+        assert_eq!(
+            refused(Verb::Check {
+                refused: refused_acquire
+            }),
+            expected
+        );
+        assert_eq!(refused(Verb::Check { refused: None }), None);
+        assert_eq!(refused(Verb::Renew { slot: None }), None);
+        let report = Report::default();
+        assert_eq!(refused(Verb::Release { slot: None, report }), None);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::{Query, Url};
 use crate::governor::command::{Outcome, TurnedAway};
-use crate::governor::ids::RequestId;
+use crate::governor::ids::{KeyId, RequestId};
 use crate::governor::time::Span;
 
 const BASE: &str = "http://source/v1/";
@@ -21,7 +21,8 @@ impl Batch {
             let count = one.outcome.omitted().unwrap_or_default();
             let word = door_word(one.outcome);
             let ago = one.ago.ms();
-            let entry = format!("{}~{key}~{word}~{count}~{ago}~{ip}", one.request);
+            let dead = if one.is_dead() { "~dead" } else { "" };
+            let entry = format!("{}~{key}~{word}~{count}~{ago}~{ip}{dead}", one.request);
             url = url.put("entry", &entry);
         }
         url.0
@@ -38,7 +39,7 @@ impl Batch {
 fn entry(text: &str) -> Option<TurnedAway> {
     let mut parts = text.split('~');
     let request: RequestId = parts.next()?.parse().ok()?;
-    let key = parts.next()?.parse().ok();
+    let key: Option<KeyId> = parts.next()?.parse().ok();
     let word = parts.next()?;
     let count = parts.next()?.parse().ok()?;
     let ago = Span::from_ms(parts.next()?.parse().ok()?);
@@ -47,12 +48,15 @@ fn entry(text: &str) -> Option<TurnedAway> {
         "omitted" => Outcome::Omitted(count),
         word => door_outcome(word)?,
     };
+    // An earlier version doesn't say.
+    let is_dead = parts.next().is_some_and(|part| part == "dead");
     Some(TurnedAway {
         request,
         key,
         ip,
         outcome,
         ago,
+        is_live: key.is_some() && !is_dead,
     })
 }
 
@@ -73,7 +77,6 @@ pub(super) fn door_outcome(word: &str) -> Option<Outcome> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::governor::ids::KeyId;
 
     #[test]
     fn a_batch_survives_its_url() {
@@ -83,13 +86,23 @@ mod tests {
             ip: ip.map(Box::from),
             outcome,
             ago: Span::from_ms(7),
+            is_live: key.is_some(),
         };
         let batch = Batch(vec![
             one(Outcome::Unauthorized, None, Some("2001:db8::1")),
             one(Outcome::Forbidden, Some(KeyId(2)), Some("127.0.0.1")),
             one(Outcome::PayloadTooLarge, None, None),
             one(Outcome::InvalidRequest, Some(KeyId(3)), None),
+            one(Outcome::Left, Some(KeyId(3)), None),
             one(Outcome::Omitted(7), None, None),
+            TurnedAway {
+                is_live: false,
+                ..one(Outcome::Unauthorized, Some(KeyId(4)), Some("::1"))
+            },
+            TurnedAway {
+                is_live: false,
+                ..one(Outcome::Omitted(8), Some(KeyId(4)), None)
+            },
         ]);
         assert_eq!(Batch::from_url(&batch.to_url()), Some(batch));
         assert_eq!(Batch::from_url("http://source/v1/other"), None);

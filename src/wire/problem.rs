@@ -5,6 +5,7 @@ use std::borrow::Cow;
 
 use super::answer::HttpAnswer;
 use crate::access::families::Why;
+use crate::door::dead::Death;
 use crate::fields::FieldError;
 use crate::governor::time::Span;
 use crate::json::object;
@@ -116,7 +117,27 @@ impl Problem {
         Self::new(Kind::MethodNotAllowed, message).with_header("Allow", allow)
     }
 
-    /// The same for every reason, so that nothing can be learned from it.
+    /// To the holder of a key that was good once: it was ours, so why it isn't good
+    /// any more tells nothing to those who never had one.
+    pub fn dead_access_key(why: Death) -> Self {
+        let message = match why {
+            Death::Expired => {
+                "This access key has expired; refresh it, or have an operator mint a new one."
+            }
+            Death::Revoked => "This access key was revoked; have an operator mint a new one.",
+            Death::Unknown => {
+                "This access key is no longer known to its source; have an operator mint a new one."
+            }
+            Death::Untold => return Self::bad_access_key(),
+        };
+        Self {
+            message: message.into(),
+            ..Self::bad_access_key()
+        }
+    }
+
+    /// To everyone else the same for every reason, so that nothing can be learned
+    /// from it.
     pub fn bad_access_key() -> Self {
         Self::new(
             Kind::Unauthorized,

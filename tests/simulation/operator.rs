@@ -165,10 +165,11 @@ impl World {
     pub fn turned_away(&mut self) {
         let those = (0..4).map(|_| TurnedAway {
             request: RequestId(self.rng.wide()),
-            key: self.rng.one_in(2).then_some(KeyId(1)),
+            key: Some(KeyId(1)),
             ip: None,
             outcome: Outcome::Unauthorized,
             ago: ms(self.rng.below(500)),
+            is_live: self.rng.one_in(2),
         });
         let those = those.collect();
         self.coverage.saw(Seen::AtTheDoor);

@@ -3,7 +3,7 @@
 import { abortAllDurableObjects, listDurableObjectIds, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, test, vi } from "vitest";
-import { acquire, admin, API, call, configure, createSource, free, grant, mintKey, objectOf, release, renew, stopClock, waiter, type Source } from "./support";
+import { acquire, admin, API, call, configure, createSource, free, grant, mintKey, objectOf, release, renew, sleep, stopClock, waiter, type Source } from "./support";
 
 interface Entry {
   at: number;
@@ -169,6 +169,32 @@ test("garbage keys reach it within a second, in a ring of their own, and say how
   expect(refused[0]).not.toHaveProperty("status");
   expect(refused[1]).toMatchObject({ status: 401, outcome: "unauthorized", ip: "192.0.2.1" });
   expect(refused[1]).not.toHaveProperty("keyId");
+});
+
+test("callers whose key was good once can't push others out of it, and are found by their key", async () => {
+  const clock = stopClock();
+  const source = await createSource({ log: { keep: 100 }, concurrency: { limit: 10 } });
+  const slots = await Promise.all(Array.from({ length: 5 }, () => grant(source)));
+  for (const slot of slots) await free(source, slot);
+  const [revoked, expired] = [await mintKey(source), await mintKey(source, { ttlMs: 1000 })];
+  await admin("DELETE", `/pools/${source.name}/keys/${revoked.keyId}`);
+  clock.pass(1000);
+  for (let batch = 0; batch < 4; batch += 1) {
+    await Promise.all(Array.from({ length: 100 }, (_, i) => acquire(source, { key: [revoked, expired][i % 2]?.key, body: i % 3 ? "" : "{" })));
+    await sleep(700);
+  }
+  const { entries } = await log(source, "?limit=1000");
+  expect(entries.filter(({ outcome }) => outcome === "granted")).toHaveLength(5);
+  expect(entries.length).toBeLessThanOrEqual(5 + 10);
+  const { body } = await admin("GET", `/pools/${source.name}`);
+  expect(body.state.counters.acquires).toMatchObject({ granted: 5 });
+  const { unauthorized, omitted } = body.state.counters.acquires;
+  expect(unauthorized + omitted).toBe(400);
+  const found = await Promise.all([revoked, expired].map(({ keyId }) => log(source, `?keyId=${keyId}`)));
+  for (const [i, { entries }] of found.entries()) {
+    for (const entry of entries) expect(entry.keyId).toBe([revoked, expired][i]?.keyId);
+  }
+  expect(found.flatMap(({ entries }) => entries).length).toBeGreaterThan(0);
 });
 
 test("a key whose life is over is known by its id, one that nobody signed isn't", async () => {

@@ -11,9 +11,12 @@ import {
   createSource,
   expectError,
   grant,
+  mintKey,
   release,
   renew,
+  stopClock,
   type Answer,
+  type Ask,
   type Source,
 } from "./support";
 
@@ -121,6 +124,35 @@ test("a caller with no valid key is told the same, whether the source exists or 
   ].map(told);
   expect(answers[0]).toMatchObject({ status: 401, body: { error: "unauthorized" }, challenge: expect.stringMatching(/Bearer|Swarmvia/) });
   for (const answer of answers) expect(answer).toEqual(answers[0]);
+});
+
+test("whoever holds a key that was good once is told why it isn't any more, and others aren't", async () => {
+  const clock = stopClock();
+  const [source, ended] = [await createSource(), await createSource()];
+  const [short, revoked] = [await mintKey(source, { ttlMs: 1000 }), await mintKey(source)];
+  await admin("DELETE", `/pools/${source.name}/keys/${revoked.keyId}`);
+  await admin("DELETE", `/pools/${ended.name}`);
+  clock.pass(1000);
+  const slot = { slotId: "none" };
+  // Twice: the second time this isolate knows.
+  for (let i = 0; i < 2; i += 1) {
+    for (const verb of [acquire, (of: Source, ask: Ask) => renew(of, slot, ask), (of: Source, ask: Ask) => release(of, slot, undefined, ask)]) {
+      const message = async (of: Source, key: string) => {
+        const answer = await verb(of, { key });
+        expectError(answer, 401, "unauthorized");
+        expect(answer.headers.get("WWW-Authenticate")).toMatch(/Swarmvia/);
+        return answer.body.message;
+      };
+      expect(await message(source, short.key)).toMatch(/expired/);
+      expect(await message(source, revoked.key)).toMatch(/revoked/);
+      expect(await message(ended, ended.key)).toMatch(/no longer known/);
+      for (const [of, key] of [[source, `${short.key}x`], [source, ended.key], [ended, short.key], [ended, `${ended.key}x`]] as [Source, string][])
+        expect(await message(of, key)).toMatch(/^Present a live access key/);
+    }
+  }
+  await configure(ended, {});
+  const again = await acquire(ended, { key: ended.key });
+  expect([again.status, again.body.message]).toEqual([401, expect.stringMatching(/no longer known/)]);
 });
 
 test("an admin token opens no lock endpoint, and an access key no control route", async () => {

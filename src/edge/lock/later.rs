@@ -9,7 +9,7 @@ use wasm_bindgen::prelude::Closure;
 use wasm_bindgen::{JsCast as _, JsValue};
 use web_sys::Request;
 
-use super::{Call, dead};
+use super::{Call, End};
 use crate::edge::config::Config;
 use crate::edge::door::{self, Shown};
 use crate::edge::fault::{self, At};
@@ -137,11 +137,11 @@ async fn settle(
     };
     let end = match status {
         DEAD_KEY => {
-            forward::remember_dead(caller.key);
-            Err(dead(caller.key))
+            let why = forward::remember_dead(caller.key, &said);
+            Err(End::Dead(caller.key, why))
         }
         STALE_POLICY if pending.decisions() < MOST_DECISIONS => {
-            match policy::learn(&source, &said) {
+            match policy::learn(&source, &said, caller.key) {
                 Ok(()) => {
                     let shown = js::shown(&request);
                     call.pass(&Shown::of(&shown), Some(Ok(verb)), Some(&pending))

@@ -61,7 +61,7 @@ pub const CREATE: [&str; 4] = [
     ) STRICT",
     // The ring of attempts. A held slot is a row with a secret; a row with a
     // request deadline took a slot, and so counts in the RPM window. Rows from
-    // ring::DOORSTEP on are refusals of callers without a signed key. `attempt`
+    // ring::DOORSTEP on are refusals of callers without a live key. `attempt`
     // is what makes two acquires the same one; in the row of a repeat, which took
     // no slot, the `ref` of the slot that it got.
     "CREATE TABLE attempts (

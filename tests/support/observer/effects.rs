@@ -60,8 +60,8 @@ impl Observer {
         if let Some(taken) = &attempt.slot {
             self.granted(command, attempt, taken);
         }
-        if door.is_some() {
-            assert_eq!(attempt.row >= DOORSTEP, attempt.key.is_none());
+        if let Some(one) = door {
+            assert_eq!(attempt.row < DOORSTEP, one.is_live);
             assert!(attempt.slot.is_none());
             self.turned_away += 1;
         } else if attempt.outcome == Outcome::Left {

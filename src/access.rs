@@ -9,6 +9,7 @@ pub mod families;
 pub mod ip;
 pub mod jwt;
 pub mod keys;
+pub mod names;
 pub mod policy;
 pub mod refresh;
 pub mod refused;

@@ -42,7 +42,7 @@ use worker::{Env, event};
 use crate::governor::ids::RequestId;
 use crate::wire::answer::HttpAnswer;
 use crate::wire::problem::Problem;
-use crate::wire::route::{Route, Target, route};
+use crate::wire::route::{Route, Target, is_host, route};
 use config::Config;
 use door::Shown;
 use js::Context;
@@ -128,7 +128,7 @@ fn start() {
 /// returned can be a promise in which nothing of Rust stands.
 #[wasm_bindgen]
 pub fn fetch(request: Request, env: Env, context: Context) -> Result<JsValue, JsValue> {
-    let id = RequestId(js::random());
+    let id = js::request_id();
     answered(id, &context.clone(), async move {
         match Config::of(&env) {
             Ok(config) => serve(&config, &context, &request, id).await,
@@ -165,6 +165,9 @@ async fn unwound<T>(work: impl Future<Output = T>) -> Option<T> {
 async fn serve(config: &Rc<Config>, context: &Context, request: &Request, id: RequestId) -> Reply {
     let shown = js::shown(request);
     let shown = Shown::of(&shown);
+    if !shown.host.is_none_or(is_host) {
+        return Problem::bad_host().into();
+    }
     let target = Target::of_url(shown.url);
     #[cfg(feature = "fault-injection")]
     if target.path == "/fault" {

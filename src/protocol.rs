@@ -14,6 +14,7 @@ pub mod log;
 use std::fmt::{Display, Write as _};
 use std::str::FromStr;
 
+use crate::governor::ids::RequestId;
 use crate::wire::paging::pairs;
 
 /// Writes a URL pair by pair.
@@ -50,6 +51,13 @@ impl Url {
     }
 }
 
+/// The request that a call of any form is part of, also one of a form that isn't
+/// known here: what is answered to it may be passed on.
+pub fn request_of(url: &str) -> Option<RequestId> {
+    let (_, query) = url.split_once('?')?;
+    Query::pairs(query).parse("request")
+}
+
 /// The pairs of a URL, taken apart once: a call asks for up to twenty names.
 struct Query<'a>(Vec<(&'a str, &'a str)>);
 
@@ -77,5 +85,19 @@ impl<'a> Query<'a> {
 
     fn parse<T: FromStr>(&self, name: &str) -> Option<T> {
         self.text(name)?.parse().ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_of_an_unknown_form_still_says_which_request_it_is_part_of() {
+        let id = RequestId(7);
+        let url = format!("http://source/v9/other?a=b&request={id}&c=d");
+        assert_eq!(request_of(&url), Some(id));
+        assert_eq!(request_of("http://source/v9/other?request=x"), None);
+        assert_eq!(request_of("http://source/v9/other"), None);
     }
 }

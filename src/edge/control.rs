@@ -14,6 +14,7 @@ use super::config::Config;
 use super::js::Context;
 use super::{Fault, Reply, answered, door, forward, js, log, policy, refused};
 use crate::access::keys::{KeyGrant, SigningKeys};
+use crate::access::names::key_name;
 use crate::access::refresh::RefreshSecret;
 use crate::access::refused::Credential;
 use crate::fields::{FieldError, Fields};
@@ -39,8 +40,6 @@ const MOST_REFRESH_TTL_MS: u64 = 365 * 86_400_000;
 const LEAST_TTL_MS: u64 = 1000;
 /// Longer than any token that is looked at, so that none is called malformed.
 const MOST_TOKEN_CHARS: usize = 4096;
-/// Characters of a key's name.
-const MOST_NAME_CHARS: usize = 100;
 
 /// One control request, and what it may use.
 struct Operator<'a> {
@@ -113,6 +112,10 @@ pub async fn serve(
             Err(_) => Err(Problem::unknown("key")),
         },
     };
+    let done = match done {
+        Err(problem) => operator.unless_unknown(control, problem).await,
+        done => done,
+    };
     done.unwrap_or_else(Reply::from)
         .noted(control.source().unwrap_or("*"), id)
 }
@@ -123,7 +126,14 @@ pub fn refresh(request: &Request, context: &Context, id: RequestId, source: &str
     REFRESH.with(|settle| {
         let settle = settle.as_ref().unchecked_ref();
         let said = format!("{id} {source}");
-        let read = js::read_then(request, MOST_BODY_BYTES, context, &said, settle);
+        let read = js::read_then(
+            request,
+            MOST_BODY_BYTES,
+            door::STRANGERS_BODY_PATIENCE_MS,
+            context,
+            &said,
+            settle,
+        );
         Reply::Promised(read)
     })
 }
@@ -135,7 +145,7 @@ thread_local! {
     /// One for the isolate: a closure for each call would leak with it.
     static REFRESH: Refreshing = Closure::own_assert_unwind_safe(|request: Request, context: Context, said: String, body, _took| {
         let (id, source) = said.split_once(' ').unwrap_or_default();
-        let (id, source) = (id.parse().unwrap_or(RequestId(0)), source.to_owned());
+        let (id, source) = (id.parse().unwrap_or_else(|_| js::request_id()), source.to_owned());
         answered(id, &context.clone(), async move {
             let Some(config) = Config::known() else {
                 return Fault::because("a call without a deployment", id).into();
@@ -165,6 +175,25 @@ impl Operator<'_> {
             action,
         };
         Ok(forward::control(self.config, source, &call, body, near).await?)
+    }
+
+    /// The source comes before what is wrong with the rest of the request: where
+    /// there is none, that is the answer. Only then it is asked for.
+    async fn unless_unknown(
+        &self,
+        control: Control<'_>,
+        problem: Problem,
+    ) -> Result<Reply, Problem> {
+        let Some(source) = control.needs().filter(|_| problem.is_of_request()) else {
+            return Err(problem);
+        };
+        let response = self.call(source, Action::Show, None, None).await?;
+        if response.status() == Kind::NotFound.status() {
+            return Ok(Reply::Passed(response));
+        }
+        // To its end: an answer that stands would hold its object.
+        forward::text_of(&response).await?;
+        Err(problem)
     }
 
     /// One call to the source, whose answer is the caller's.
@@ -298,7 +327,8 @@ impl Operator<'_> {
     async fn mint(&self, source: &str, body: &[u8]) -> Result<Reply, Problem> {
         let signing = self.config.signing()?;
         let fields = Fields::of_body(body)?;
-        let name = fields.text("name", 1, MOST_NAME_CHARS)?;
+        let name = fields.text("name", 1, usize::MAX)?;
+        let name = name.as_deref().map(key_name).transpose()?;
         let ttl = fields.within("ttlMs", LEAST_TTL_MS, MOST_KEY_TTL_MS)?;
         let refresh_ttl = fields.within("refreshTtlMs", LEAST_TTL_MS, MOST_REFRESH_TTL_MS)?;
         fields.no_others()?;
@@ -310,7 +340,7 @@ impl Operator<'_> {
             refresh_ttl: refresh_ttl.map_or(REFRESH_TTL, Span::from_ms),
             digest: secret.digest(),
         };
-        let response = self.call(source, action, name.as_deref(), None).await?;
+        let response = self.call(source, action, name, None).await?;
         self.hand_out(signing, source, key, secret, response).await
     }
 

@@ -4,12 +4,12 @@
 /** A line for each value: "=" and the value; empty: it isn't there. No header's value can hold a line break. */
 const line = (value) => (value === null || value === undefined ? "\n" : `=${value}\n`);
 
-/** What a call shows, by lines: method, URL, declared length, key header, authorization. See `Shown` in door.rs. */
+/** What a call shows, by lines: method, URL, host, declared length, key header, authorization. See `Shown` in door.rs. */
 export function shown(request) {
   const { headers } = request;
   const key = headers.get("X-Swarmvia-Key");
   const authorization = key === null ? headers.get("Authorization") : null;
-  return `${request.method}\n${request.url}\n${line(headers.get("Content-Length"))}${line(key)}${line(authorization)}`;
+  return `${request.method}\n${request.url}\n${line(headers.get("Host"))}${line(headers.get("Content-Length"))}${line(key)}${line(authorization)}`;
 }
 
 /** What an acquire says beside its body, by lines; see `Aside` in door.rs. `isPeer`: nobody in front tells its address. */

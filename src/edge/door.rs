@@ -32,6 +32,8 @@ thread_local! {
 pub struct Shown<'a> {
     pub method: &'a str,
     pub url: &'a str,
+    /// As the caller sent it, where the runtime shows it.
+    pub host: Option<&'a str>,
     declared_length: Option<&'a str>,
     key_header: Option<&'a str>,
     /// Not looked at where the key has a header of its own.
@@ -44,6 +46,7 @@ impl<'a> Shown<'a> {
         Self {
             method: lines.next().unwrap_or_default(),
             url: lines.next().unwrap_or_default(),
+            host: value(lines.next()),
             declared_length: value(lines.next()),
             key_header: value(lines.next()),
             authorization: value(lines.next()),
@@ -177,29 +180,37 @@ pub fn address_text(config: &Config, request: &Request) -> Option<Box<str>> {
     Some(address.to_string().into_boxed_str())
 }
 
+/// How long the body of a caller may take who has shown a credential.
+pub const BODY_PATIENCE_MS: u32 = 30_000;
+/// How long one may take that is read before any credential was seen.
+pub const STRANGERS_BODY_PATIENCE_MS: u32 = 10_000;
+
 /// Reads a body of at most 64 KiB.
 ///
 /// # Errors
-/// 413 as soon as more has come; 400 if it can't be read to its end.
+/// 413 as soon as more has come; 408 if it takes too long; 400 if it can't be
+/// read to its end.
 pub async fn read_body(request: &Request) -> Result<Vec<u8>, Problem> {
     if request.body().is_none() {
         return Ok(Vec::new());
     }
-    let read = JsFuture::from(js::read_request(request, MOST_BODY_BYTES)).await;
+    let read = JsFuture::from(js::read_request(request, MOST_BODY_BYTES, BODY_PATIENCE_MS)).await;
     body_of(read.map_err(|_| broken_body())?)
 }
 
 /// What reading came to.
 ///
 /// # Errors
-/// 413 if more came than may; 400 if it can't be read to its end.
+/// 413 if more came than may; 408 if it took too long; 400 if it can't be read
+/// to its end.
 pub fn body_of(read: JsValue) -> Result<Vec<u8>, Problem> {
     match read.dyn_into::<Uint8Array>() {
         Ok(bytes) => Ok(bytes.to_vec()),
-        Err(why) if why.as_string().as_deref() == Some("large") => {
-            Err(Problem::payload_too_large())
-        }
-        Err(_) => Err(broken_body()),
+        Err(why) => Err(match why.as_string().as_deref() {
+            Some("large") => Problem::payload_too_large(),
+            Some("slow") => Problem::request_timeout(),
+            _ => broken_body(),
+        }),
     }
 }
 

@@ -38,6 +38,11 @@ export default {
       return unavailable(error);
     }
   },
+
+  /** `CONNECT`: nothing is tunnelled. Without a handler the runtime would log an exception for whoever asks. */
+  connect(socket) {
+    return socket.close();
+  },
 };
 
 /** Objects of one of Rust's classes, each of the instance of the wasm that lives. */

@@ -135,8 +135,10 @@ extern "C" {
     #[wasm_bindgen(js_name = readStream)]
     pub fn read_stream(stream: &ReadableStream, most: u32) -> Promise;
 
+    /// The same of a body, which may also be `slow`: not at its end in `patience`
+    /// milliseconds.
     #[wasm_bindgen(js_name = readRequest)]
-    pub fn read_request(request: &web_sys::Request, most: u32) -> Promise;
+    pub fn read_request(request: &web_sys::Request, most: u32, patience: u32) -> Promise;
 
     /// Reads the body, and hands the call on: `go_on` gets the request, what
     /// else is given here, what was read or the word why not, and the time that
@@ -145,6 +147,7 @@ extern "C" {
     pub fn read_then(
         request: &web_sys::Request,
         most: u32,
+        patience: u32,
         known: &JsValue,
         said: &str,
         go_on: &js_sys::Function,
@@ -290,6 +293,11 @@ pub fn random() -> u128 {
             first
         })
     })
+}
+
+/// A new id for an attempt.
+pub fn request_id() -> RequestId {
+    RequestId(random())
 }
 
 /// Makes the response in one crossing of the border.

@@ -28,6 +28,7 @@ use crate::json::object;
 use crate::protocol::control::ControlCall;
 use crate::protocol::lock::{Caller, LockCall, Refused, Verb};
 use crate::protocol::log::Batch;
+use crate::protocol::request_of;
 use crate::wire::answer::{self, HttpAnswer};
 use crate::wire::line;
 use crate::wire::problem::Problem;
@@ -106,10 +107,10 @@ impl SourceObject {
             let object = Rc::clone(&self.object);
             return Ok(js::later_in_object(serve_control(object, request, call)));
         }
-        if let Some(Batch(entries)) = Batch::from_url(&url) {
-            return turned_away(&self.object, entries);
+        if let Some(batch) = Batch::from_url(&url) {
+            return turned_away(&self.object, batch);
         }
-        js::respond(&Problem::not_found().into_answer(), RequestId(0)).map(JsValue::from)
+        unknown(&url)
     }
 
     pub fn alarm(&self) {
@@ -122,9 +123,15 @@ impl SourceObject {
     }
 }
 
+/// What a call of a form comes to that isn't known here.
+fn unknown(url: &str) -> Result<JsValue, JsValue> {
+    let id = request_of(url).unwrap_or_else(js::request_id);
+    js::respond(&Problem::not_found().into_answer(), id).map(JsValue::from)
+}
+
 fn serve_lock(object: &Rc<Object>, url: &str, request: &Request) -> Result<JsValue, JsValue> {
     let Some(call) = LockCall::from_url(url) else {
-        return js::respond(&Problem::not_found().into_answer(), RequestId(0)).map(JsValue::from);
+        return unknown(url);
     };
     let id = call.caller.request;
     match lock(object, call) {
@@ -323,11 +330,15 @@ async fn serve_control(
 }
 
 /// Takes refusals at the door into the log.
-fn turned_away(object: &Object, mut entries: Vec<TurnedAway>) -> Result<JsValue, JsValue> {
+fn turned_away(object: &Object, batch: Batch) -> Result<JsValue, JsValue> {
     let now = js::now();
     let taken = object.turn(now, |source| match source {
         None => Ok(ABSENT),
         Some(source) => {
+            let mut entries = batch.since(source.header.created_at, now);
+            if entries.is_empty() {
+                return Ok(204);
+            }
             mark_live(&mut entries, &source.families, now);
             object
                 .apply(source, now, Command::TurnedAway(entries), |_| Vec::new())

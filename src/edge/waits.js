@@ -84,9 +84,16 @@ function once(call, url, deadline) {
  * gone on is of the one before. The same words as `Problem::unavailable`, since nothing of Rust can be asked for them.
  */
 export function unavailable(error) {
-  console.error(`a call can't be gone on with: ${error}`);
   const id = crypto.randomUUID().replaceAll("-", "");
-  const headers = { "Cache-Control": "no-store", "Retry-After": "1", "x-swarmvia-request-id": id };
+  console.error(`a call can't be gone on with: ${error} (request ${id})`);
+  const headers = {
+    "Content-Type": "application/json",
+    "Cache-Control": "no-store",
+    "X-Content-Type-Options": "nosniff",
+    "x-swarmvia-request-id": id,
+    // 1 to 3 s, so that callers don't come back as one.
+    "Retry-After": String(1 + Math.floor(Math.random() * 3)),
+  };
   const problem = { error: "unavailable", message: "The source could not answer; try again after Retry-After." };
   return Response.json(problem, { status: 503, headers });
 }
@@ -148,8 +155,9 @@ export function later(response, ms) {
 }
 
 /** Reads a stream: its bytes, or in a word why not: `large` or `broken`. */
-export async function readStream(stream, most) {
-  const reader = stream.getReader();
+export const readStream = (stream, most) => readAll(stream.getReader(), most);
+
+async function readAll(reader, most) {
   const chunks = [];
   let length = 0;
   try {
@@ -173,16 +181,38 @@ export async function readStream(stream, most) {
   return bytes;
 }
 
-/** Reads a body. A declared length was checked, and holds: it is most calls, and read in one go. */
-export async function readRequest(request, most) {
-  if (!request.headers.has("Content-Length")) return request.body ? readStream(request.body, most) : new Uint8Array();
-  return request.arrayBuffer().then((bytes) => new Uint8Array(bytes), () => "broken");
+/**
+ * Reads a body: its bytes, or in a word why not: `large`, `broken`, or `slow` where its end hasn't come in `patience`
+ * ms: one that never ends would hold its connection for good.
+ */
+export async function readRequest(request, most, patience) {
+  // A declared length was checked, and holds: it is most calls, and read in one go.
+  if (request.headers.has("Content-Length")) {
+    return unlessSlow(request.arrayBuffer().then((bytes) => new Uint8Array(bytes), () => "broken"), patience, () => {});
+  }
+  if (!request.body) return new Uint8Array();
+  const reader = request.body.getReader();
+  return unlessSlow(readAll(reader, most), patience, () => reader.cancel().catch(() => {}));
+}
+
+/** What `reading` comes to, or `slow`; then `stop` is called. */
+function unlessSlow(reading, patience, stop) {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => {
+      resolve("slow");
+      stop();
+    }, patience);
+    reading.then((read) => {
+      clearTimeout(timer);
+      resolve(read);
+    });
+  });
 }
 
 /** Reads a body, and only then hands the call on. */
-export async function readThen(request, most, known, said, goOn) {
+export async function readThen(request, most, patience, known, said, goOn) {
   const began = Date.now();
-  const read = await readRequest(request, most);
+  const read = await readRequest(request, most, patience);
   try {
     return await goOn(request, known, said, read, Date.now() - began);
   } catch (error) {

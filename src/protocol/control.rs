@@ -105,8 +105,14 @@ impl Condition {
     /// Reads the two headers. What is no version of ours matches nothing.
     ///
     /// # Errors
-    /// If `If-None-Match` is anything but `*`: it would guard nothing.
+    /// If one is empty, as a script's unset variable makes it, or `If-None-Match`
+    /// is anything but `*`: it would guard nothing.
     pub fn parse(if_match: Option<&str>, if_none_match: Option<&str>) -> Result<Self, FieldError> {
+        if if_match.is_some_and(|value| value.trim().is_empty()) {
+            let message =
+                "If-Match is empty and would guard nothing; send the ETag, * or no such header.";
+            return Err(FieldError::new("If-Match", message));
+        }
         if if_none_match.is_some_and(|value| value.trim() != "*") {
             let message = "If-None-Match can only be * here, to create and never replace.";
             return Err(FieldError::new("If-None-Match", message));
@@ -376,6 +382,20 @@ mod tests {
             };
             assert_eq!(ControlCall::from_url(&call.to_url()).as_ref(), Some(&call));
         }
+    }
+
+    #[test]
+    fn an_empty_precondition_is_an_error_wherever_it_stands() {
+        for empty in ["", " ", "\t", " \t "] {
+            let error = Condition::parse(Some(empty), None).unwrap_err();
+            assert_eq!(error.field, "If-Match", "{empty:?}");
+            let error = Condition::parse(None, Some(empty)).unwrap_err();
+            assert_eq!(error.field, "If-None-Match", "{empty:?}");
+            assert!(Condition::parse(Some(empty), Some("*")).is_err());
+        }
+        // A list without a tag in it isn't empty, and matches nothing.
+        let condition = Condition::parse(Some(","), None).unwrap();
+        assert!(!condition.holds(Some(Version(1))));
     }
 
     #[test]

@@ -44,7 +44,7 @@ impl HttpAnswer {
     /// with the headers that every answer carries.
     pub fn head(&self, request: RequestId) -> String {
         let mut head = format!(
-            "{}\nContent-Type\napplication/json\nCache-Control\nno-store\nx-swarmvia-request-id\n{request}",
+            "{}\nContent-Type\napplication/json\nCache-Control\nno-store\nX-Content-Type-Options\nnosniff\nx-swarmvia-request-id\n{request}",
             self.status
         );
         for (name, value) in &self.headers {
@@ -371,12 +371,16 @@ mod tests {
     }
 
     #[test]
-    fn every_answer_carries_its_request_id_and_no_store() {
+    fn every_answer_carries_its_request_id_no_store_and_nosniff() {
         let head = release(true).head(RequestId(1));
         let lines: Vec<&str> = head.lines().collect();
         assert_eq!(lines.first(), Some(&"200"));
         let id = "00000000000000000000000000000001";
-        for pair in [["x-swarmvia-request-id", id], ["Cache-Control", "no-store"]] {
+        for pair in [
+            ["x-swarmvia-request-id", id],
+            ["Cache-Control", "no-store"],
+            ["X-Content-Type-Options", "nosniff"],
+        ] {
             assert!(lines.windows(2).any(|two| two == pair), "{pair:?}");
         }
     }

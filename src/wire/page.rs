@@ -89,7 +89,6 @@ impl<'a> Page<'a> {
             ("Content-Type", self.content_type),
             ("Cache-Control", cache),
             ("Content-Security-Policy", self.site.policy()),
-            ("X-Content-Type-Options", "nosniff"),
             ("Referrer-Policy", "no-referrer"),
             ("Cross-Origin-Opener-Policy", "same-origin"),
             ("Cross-Origin-Resource-Policy", "same-origin"),

@@ -19,6 +19,7 @@ pub enum Kind {
     Forbidden,
     NotFound,
     MethodNotAllowed,
+    RequestTimeout,
     Capped,
     TooManyKeys,
     PreconditionFailed,
@@ -36,6 +37,7 @@ impl Kind {
             Self::Forbidden => 403,
             Self::NotFound => 404,
             Self::MethodNotAllowed => 405,
+            Self::RequestTimeout => 408,
             Self::Capped | Self::TooManyKeys => 409,
             Self::PreconditionFailed => 412,
             Self::PayloadTooLarge => 413,
@@ -51,6 +53,7 @@ impl Kind {
             Self::Unauthorized | Self::Forbidden => "unauthorized",
             Self::NotFound => "not_found",
             Self::MethodNotAllowed => "method_not_allowed",
+            Self::RequestTimeout => "request_timeout",
             Self::Capped => "capped",
             Self::TooManyKeys => "too_many_keys",
             Self::PreconditionFailed => "precondition_failed",
@@ -113,7 +116,12 @@ impl Problem {
 
     /// `allow`: the methods of the route, as the header lists them.
     pub fn method_not_allowed(allow: &'static str) -> Self {
-        let message = format!("This route takes {allow} only; use that method.");
+        let which = if allow.contains(',') {
+            "one of them"
+        } else {
+            "that method"
+        };
+        let message = format!("This route takes {allow} only; use {which}.");
         Self::new(Kind::MethodNotAllowed, message).with_header("Allow", allow)
     }
 
@@ -203,6 +211,21 @@ impl Problem {
         .with_header("WWW-Authenticate", "Bearer realm=\"control\"")
     }
 
+    /// A `Host` that is none: what would be read as its path isn't one.
+    pub fn bad_host() -> Self {
+        let message = "Host must be a host name or an address, and a port if need be; send nothing else in it.";
+        let mut problem = Self::new(Kind::InvalidRequest, message);
+        problem.field = Some("Host".into());
+        problem
+    }
+
+    pub fn request_timeout() -> Self {
+        Self::new(
+            Kind::RequestTimeout,
+            "The body did not come to its end in time; send it again, at once.",
+        )
+    }
+
     pub fn payload_too_large() -> Self {
         Self::new(
             Kind::PayloadTooLarge,
@@ -222,6 +245,11 @@ impl Problem {
     /// A secret of the deployment is missing or malformed; `what` says which.
     pub fn misconfigured(what: &'static str) -> Self {
         Self::new(Kind::Unavailable, what).with_header("Retry-After", "60")
+    }
+
+    /// Whether it is about what the request says, beside who may call.
+    pub fn is_of_request(&self) -> bool {
+        matches!(self.kind, Kind::InvalidRequest | Kind::NotFound)
     }
 
     pub fn into_answer(self) -> HttpAnswer {

@@ -3,6 +3,7 @@
 //! Paths are matched as they came: a percent-encoded name is no name. Nothing
 //! here looks at credentials or bodies.
 
+use std::net::Ipv6Addr;
 use std::str::FromStr;
 
 use super::page::Page;
@@ -94,6 +95,14 @@ pub enum Control<'a> {
 }
 
 impl<'a> Control<'a> {
+    /// The source that must be there already; putting one makes it.
+    pub const fn needs(self) -> Option<&'a str> {
+        match self {
+            Self::PutSource(_) => None,
+            other => other.source(),
+        }
+    }
+
     /// The source that it is about; `None`: all.
     pub const fn source(self) -> Option<&'a str> {
         match self {
@@ -133,13 +142,43 @@ impl<'a> Target<'a> {
             Some(at) => rest.split_at(at),
             None => (rest, "/"),
         };
-        let host = match authority.rsplit_once(':') {
-            Some((host, port)) if port.bytes().all(|b| b.is_ascii_digit()) => host,
-            _ => authority,
-        };
+        let host = without_port(authority);
         Self { host, path, query }
     }
 }
+
+fn without_port(authority: &str) -> &str {
+    match authority.rsplit_once(':') {
+        Some((host, port)) if port.bytes().all(|b| b.is_ascii_digit()) => host,
+        _ => authority,
+    }
+}
+
+/// Whether the value of a `Host` header is a host: a name or an address, and a
+/// port at most. Some runtimes write it into the URL as it came, where anything
+/// else could decide the path.
+pub fn is_host(value: &str) -> bool {
+    if let Some(rest) = value.strip_prefix('[') {
+        let Some((address, port)) = rest.split_once(']') else {
+            return false;
+        };
+        return address.parse::<Ipv6Addr>().is_ok()
+            && (port.is_empty() || port.strip_prefix(':').is_some_and(is_port));
+    }
+    let (name, port) = value.split_once(':').unwrap_or((value, ""));
+    // The dot of the root may stand at the end.
+    let name = name.strip_suffix('.').unwrap_or(name);
+    let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_');
+    let is_label = |label: &str| (1..=63).contains(&label.len()) && label.bytes().all(plain);
+    name.len() <= MOST_HOST_CHARS && name.split('.').all(is_label) && is_port(port)
+}
+
+fn is_port(text: &str) -> bool {
+    text.is_empty() || text.bytes().all(|b| b.is_ascii_digit()) && text.parse::<u16>().is_ok()
+}
+
+/// Characters of a name in DNS.
+const MOST_HOST_CHARS: usize = 253;
 
 /// A DNS label: what a source may be called.
 pub fn is_source_name(name: &str) -> bool {
@@ -193,8 +232,8 @@ pub fn route<'a>(hosts: &Hosts, target: &Target<'a>, method: &str) -> Result<Rou
         return Err(Problem::bad_source_name());
     }
     match *path {
-        ["healthz"] => only(method, "GET", Route::Health),
-        ["openapi.json"] => only(method, "GET", Route::OpenApi),
+        ["healthz"] => reads(method, Route::Health),
+        ["openapi.json"] => reads(method, Route::OpenApi),
         ["pools", source, "lock", "acquire"] => lock(method, source, Verb::Acquire),
         ["pools", source, "lock", slot, "renew"] if !slot.is_empty() => {
             lock(method, source, Verb::Renew(slot))
@@ -204,10 +243,7 @@ pub fn route<'a>(hosts: &Hosts, target: &Target<'a>, method: &str) -> Result<Rou
         }
         ["pools", source, "keys", "refresh"] => only(method, "POST", Route::Refresh { source }),
         ref path => match Page::at(path) {
-            Some(page) => match method {
-                "GET" | "HEAD" => Ok(Route::Page(page)),
-                _ => Err(Problem::method_not_allowed("GET, HEAD")),
-            },
+            Some(page) => reads(method, Route::Page(page)),
             None => control(path, method).map(Route::Control),
         },
     }
@@ -221,36 +257,45 @@ fn only<T>(method: &str, allowed: &'static str, route: T) -> Result<T, Problem> 
     }
 }
 
+/// `HEAD` is answered wherever `GET` is: as `GET`, and the runtime leaves the
+/// body out.
+fn reads<T>(method: &str, route: T) -> Result<T, Problem> {
+    match method {
+        "GET" | "HEAD" => Ok(route),
+        _ => Err(Problem::method_not_allowed("GET, HEAD")),
+    }
+}
+
 fn lock<'a>(method: &str, source: &'a str, verb: Verb<'a>) -> Result<Route<'a>, Problem> {
     only(method, "POST", Route::Lock { source, verb })
 }
 
 fn control<'a>(path: &[&'a str], method: &str) -> Result<Control<'a>, Problem> {
     match *path {
-        ["metrics"] => only(method, "GET", Control::Metrics),
-        ["audit"] => only(method, "GET", Control::ReadDirectoryAudit),
-        ["pools"] => only(method, "GET", Control::ListSources),
+        ["metrics"] => reads(method, Control::Metrics),
+        ["audit"] => reads(method, Control::ReadDirectoryAudit),
+        ["pools"] => reads(method, Control::ListSources),
         ["pools", source] => match method {
-            "GET" => Ok(Control::ShowSource(source)),
+            "GET" | "HEAD" => Ok(Control::ShowSource(source)),
             "PUT" => Ok(Control::PutSource(source)),
             "DELETE" => Ok(Control::DeleteSource(source)),
-            _ => Err(Problem::method_not_allowed("GET, PUT, DELETE")),
+            _ => Err(Problem::method_not_allowed("GET, HEAD, PUT, DELETE")),
         },
-        ["pools", source, "slots"] => only(method, "GET", Control::ListSlots(source)),
+        ["pools", source, "slots"] => reads(method, Control::ListSlots(source)),
         ["pools", source, "slots", reference] if !reference.is_empty() => only(
             method,
             "DELETE",
             Control::ForceRelease { source, reference },
         ),
         ["pools", source, "keys"] => match method {
-            "GET" => Ok(Control::ListKeys(source)),
+            "GET" | "HEAD" => Ok(Control::ListKeys(source)),
             "POST" => Ok(Control::MintKey(source)),
-            _ => Err(Problem::method_not_allowed("GET, POST")),
+            _ => Err(Problem::method_not_allowed("GET, HEAD, POST")),
         },
         ["pools", source, "reset"] => only(method, "POST", Control::Reset(source)),
         ["pools", source, "explain"] => only(method, "POST", Control::Explain(source)),
-        ["pools", source, "log"] => only(method, "GET", Control::ReadLog(source)),
-        ["pools", source, "audit"] => only(method, "GET", Control::ReadAudit(source)),
+        ["pools", source, "log"] => reads(method, Control::ReadLog(source)),
+        ["pools", source, "audit"] => reads(method, Control::ReadAudit(source)),
         ["pools", source, "keys", key] if !key.is_empty() => {
             only(method, "DELETE", Control::RevokeKey { source, key })
         }
@@ -300,6 +345,9 @@ mod tests {
             ("GET", "", 404),
             ("GET", "/dashboard", 200),
             ("HEAD", "/dashboard/", 200),
+            ("TRACE", "/healthz", 405),
+            ("OPTIONS", "/openapi.json", 405),
+            ("get", "/healthz", 405),
             ("POST", "/dashboard", 405),
             ("GET", "/dashboard/assets/main-1.js", 200),
             ("GET", "/dashboard/nothing", 404),
@@ -349,9 +397,119 @@ mod tests {
     }
 
     #[test]
+    fn head_goes_wherever_get_goes_and_is_listed() {
+        let hosts = Hosts::parse("h", "d");
+        for path in [
+            "/healthz",
+            "/openapi.json",
+            "/metrics",
+            "/dashboard",
+            "/docs",
+            "/docs/assets/x.js",
+            "/pools",
+            "/pools/a",
+            "/pools/a/slots",
+            "/pools/a/keys",
+            "/pools/a/log",
+            "/pools/a/audit",
+        ] {
+            let url = format!("http://h{path}");
+            let target = Target::of_url(&url);
+            let got = route(&hosts, &target, "GET").unwrap();
+            assert_eq!(route(&hosts, &target, "HEAD"), Ok(got), "{path}");
+            let refused = route(&hosts, &target, "PATCH").unwrap_err();
+            let (_, allow) = refused.headers.first().unwrap();
+            assert!(allow.starts_with("GET, HEAD"), "{path}: {allow}");
+        }
+        for path in [
+            "/pools/a/lock/acquire",
+            "/pools/a/lock/x/renew",
+            "/pools/a/lock/x/release",
+            "/pools/a/keys/refresh",
+            "/pools/a/reset",
+            "/pools/a/explain",
+        ] {
+            let url = format!("http://h{path}");
+            let refused = route(&hosts, &Target::of_url(&url), "HEAD").unwrap_err();
+            assert_eq!(refused.headers, [("Allow", "POST".to_owned())], "{path}");
+        }
+    }
+
+    #[test]
+    fn a_host_is_a_name_or_an_address_and_a_port_at_most() {
+        let long = "x".repeat(63);
+        for good in [
+            "localhost",
+            "LOCALHOST:8787",
+            "localhost:",
+            "localhost.",
+            "localhost.:80",
+            "a_b.example",
+            "api.swarmvia.cloud:443",
+            "127.0.0.1",
+            "127.0.0.1:65535",
+            "[::1]",
+            "[::1]:80",
+            "[::1]:",
+            "[2001:db8::1]:8787",
+            "xn--bcher-kva.example",
+            &long,
+        ] {
+            assert!(is_host(good), "{good}");
+        }
+        let longer = "x".repeat(64);
+        let too_long = "abc.".repeat(64) + "ab";
+        for bad in [
+            "",
+            ".",
+            ":80",
+            "localhost/pools?x=",
+            "localhost/",
+            "a@localhost",
+            "localhost@evil",
+            "a:b@localhost",
+            "local host",
+            "local\thost",
+            " localhost",
+            "localhost#x",
+            "localhost?x",
+            "localhost\\pools",
+            "localhost:99999",
+            "localhost:65536",
+            "localhost:abc",
+            "localhost:+80",
+            "localhost:-1",
+            "localhost:80:80",
+            "localhost:80/pools",
+            "[::1",
+            "[::1]x",
+            "[::1]:x",
+            "[::1]:80/pools",
+            "[localhost]",
+            "[]",
+            "::1",
+            "%6cocalhost",
+            "127.0.0.1%00",
+            "localhost, evil",
+            "localhost*",
+            "l\u{f6}calhost",
+            "a..b",
+            ".a",
+            "localhost..",
+            &longer,
+            &too_long,
+        ] {
+            assert!(!is_host(bad), "{bad}");
+        }
+    }
+
+    #[test]
     fn a_405_says_what_is_allowed() {
         let hosts = Hosts::parse("h", "d");
         let problem = route(&hosts, &Target::of_url("http://h/pools/a"), "POST").unwrap_err();
-        assert_eq!(problem.headers, [("Allow", "GET, PUT, DELETE".to_owned())]);
+        assert_eq!(
+            problem.headers,
+            [("Allow", "GET, HEAD, PUT, DELETE".to_owned())]
+        );
     }
 }

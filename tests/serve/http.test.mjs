@@ -2,14 +2,23 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { serve, sleep } from "./support.mjs";
+import { readRequest, unavailable } from "../../src/edge/waits.js";
+import { ADMIN_TOKEN, serve, sleep } from "./support.mjs";
 
 let server;
 let source;
+/** Bodies that are begun and never ended: what came of them, and when. They take their time beside the other tests. */
+let unended;
 
 before(async () => {
   server = await serve();
   source = await server.createSource("odd", { concurrency: { limit: 1000, max: 1000 } });
+  const lock = (key) => ["POST /pools/odd/lock/acquire HTTP/1.1", `X-Swarmvia-Key: ${key}`];
+  unended = {
+    strangers: half(["POST /pools/odd/keys/refresh HTTP/1.1"], 15_000),
+    acquire: half(lock(source.key), 40_000),
+    operators: half(["POST /pools/odd/explain HTTP/1.1", `Authorization: Bearer ${ADMIN_TOKEN}`], 40_000),
+  };
 });
 after(() => server.end());
 
@@ -24,6 +33,18 @@ function parse(text) {
   const status = Number(head.match(/^HTTP\/1\.1 (\d{3})/)?.[1]);
   const json = body?.slice(body.indexOf("{"), body.lastIndexOf("}") + 1);
   return { status, head, body: json ? JSON.parse(json) : undefined };
+}
+
+/** Sends `lines` and half of a body, once with a length and once in chunks. */
+function half([requestLine, ...headers], patience) {
+  return Promise.all(
+    [["Content-Length: 20", '{"ref'], ["Transfer-Encoding: chunked", '5\r\n{"ref']].map(async ([framing, body]) => {
+      const began = Date.now();
+      const head = [requestLine, "Host: 127.0.0.1", ...headers, framing];
+      const answer = parse(await server.raw(`${head.join("\r\n")}\r\n\r\n${body}`, patience).answer);
+      return { ...answer, took: Date.now() - began };
+    }),
+  );
 }
 
 const ACQUIRE = "POST /pools/odd/lock/acquire HTTP/1.1";
@@ -146,4 +167,147 @@ test("a key that expires while the body trickles in gets no slot", async () => {
   call.socket.write("}");
   assert.equal(parse(await call.answer).status, 401);
   assert.equal(await held(), before);
+});
+
+const asAdmin = [`Authorization: Bearer ${ADMIN_TOKEN}`];
+const bare = async (requestLine, headers = []) =>
+  parse(await server.raw(`${[requestLine, ...headers, "Connection: close"].join("\r\n")}\r\n\r\n`).answer);
+
+test("a Host that is none decides nothing: 400", async () => {
+  for (const host of [
+    "localhost/pools?x=", "localhost/pools", "localhost/", "localhost?x", "localhost#x", "localhost\\pools", "a@localhost",
+    "localhost@evil.example", "a:b@localhost", "local host", "localhost\tx", "localhost:abc", "localhost:99999", "localhost:80:80",
+    "localhost:80/pools", "[::1", "[::1]/pools", "%6cocalhost", "localhost%2fpools", "localhost, evil.example", "l\u00f6calhost",
+  ]) {
+    for (const path of ["/healthz", "/pools"]) {
+      const answer = await bare(`GET ${path} HTTP/1.1`, [`Host: ${host}`, ...asAdmin]);
+      assert.deepEqual([answer.status, answer.body?.error, answer.body?.field], [400, "invalid_request", "Host"], `${host} ${path}`);
+    }
+  }
+  const twice = await bare("GET /healthz HTTP/1.1", ["Host: localhost", "Host: evil.example"]);
+  assert.equal(twice.status, 400);
+  assert.equal((await bare("GET /healthz HTTP/1.1")).status, 400);
+});
+
+test("a Host in any form that a host may have is one", async () => {
+  for (const host of ["localhost", "LocalHost:1", "localhost:", "127.0.0.1:65535"]) {
+    assert.equal((await bare("GET /healthz HTTP/1.1", [`Host: ${host}`])).status, 200, host);
+  }
+  for (const host of ["[::1]", "[::1]:8787", "localhost.", "a_b.example"]) {
+    assert.equal((await bare("GET /healthz HTTP/1.1", [`Host: ${host}`])).status, 404, host);
+  }
+});
+
+test("HEAD answers as GET does, without the body", async () => {
+  const headers = (head) =>
+    head.split("\r\n").filter((line) => !/^(x-swarmvia-request-id|connection):|^HTTP/i.test(line)).map((line) => line.toLowerCase()).sort();
+  const paths = ["/healthz", "/openapi.json", "/dashboard", "/docs", "/pools", "/pools/odd/keys", "/pools/odd/slots", "/pools/odd/audit?limit=2", "/pools/none", "/nothing"];
+  for (const path of paths) {
+    for (const credentials of [asAdmin, []]) {
+      const [got, head] = await Promise.all(["GET", "HEAD"].map((method) => bare(`${method} ${path} HTTP/1.1`, ["Host: localhost", ...credentials])));
+      assert.equal(head.status, got.status, path);
+      assert.deepEqual(headers(head.head), headers(got.head), path);
+      assert.equal(head.body, undefined, path);
+    }
+  }
+  for (const path of ["/metrics", "/pools/odd", "/pools/odd/log"]) {
+    assert.equal((await bare(`HEAD ${path} HTTP/1.1`, ["Host: localhost", ...asAdmin])).status, 200, path);
+    assert.equal((await bare(`HEAD ${path} HTTP/1.1`, ["Host: localhost"])).status, 401, path);
+  }
+});
+
+test("a method that no route has is 405 or unknown to the server, and never a fault of ours", async () => {
+  for (const method of ["TRACE", "PROPFIND", "OPTIONS", "PATCH", "DELETE", "QUERY"]) {
+    const answer = await bare(`${method} /healthz HTTP/1.1`, ["Host: localhost"]);
+    assert.deepEqual([answer.status, answer.body?.error], [405, "method_not_allowed"], method);
+    assert.match(answer.head, /^allow: GET, HEAD$/im, method);
+  }
+  // Bare workerd answers these by itself.
+  for (const method of ["get", "FOO"]) assert.equal((await bare(`${method} /healthz HTTP/1.1`, ["Host: localhost"])).status, 501, method);
+  assert.equal((await bare("OPTIONS * HTTP/1.1", ["Host: localhost"])).status, 404);
+});
+
+test("CONNECT is no fault: the connection is closed, and nothing goes through it", async () => {
+  for (const target of ["localhost:80", `127.0.0.1:${server.port}`, "/"]) {
+    const { socket, answer } = server.raw(`CONNECT ${target} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
+    socket.write("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    const came = await answer;
+    assert.doesNotMatch(came, /HTTP\/1\.1 5/, target);
+    assert.doesNotMatch(came, /"ok":true/, target);
+  }
+  assert.equal((await bare("GET /healthz HTTP/1.1", ["Host: localhost"])).status, 200);
+});
+
+test("a header that is empty guards nothing by being overlooked", async () => {
+  for (const [header, status, field] of [
+    ["Idempotency-Key", 400, "Idempotency-Key"],
+    ["X-Swarmvia-Queue-Timeout-Ms", 400, "X-Swarmvia-Queue-Timeout-Ms"],
+    ["X-Swarmvia-No-Queue", 200],
+  ]) {
+    const answer = await send(ACQUIRE, [`${header}:`]);
+    assert.deepEqual([answer.status, answer.body?.field], [status, field], header);
+  }
+  // An empty key wins over a good one elsewhere, and is bad.
+  const empty = await bare(ACQUIRE, ["Host: localhost", "X-Swarmvia-Key:", `Authorization: Bearer ${source.key}`]);
+  assert.equal(empty.status, 401);
+  assert.equal((await bare("GET /pools HTTP/1.1", ["Host: localhost", "Authorization:"])).status, 401);
+});
+
+test("every answer has an id of its own and is not to be sniffed, whoever made it", async () => {
+  const ids = new Set();
+  const calls = [
+    ["GET /healthz"], ["GET /metrics", ...asAdmin], ["GET /metrics", ...asAdmin], ["GET /metrics"], ["GET /pools", ...asAdmin],
+    ["GET /pools/odd", ...asAdmin], ["GET /pools/none", ...asAdmin], ["GET /dashboard"], ["GET /nothing"], ["PATCH /pools", ...asAdmin],
+    ["POST /pools/odd/lock/acquire", `X-Swarmvia-Key: ${source.key}`], ["POST /pools/odd/lock/acquire"], ["POST /pools/odd/keys/refresh"],
+  ];
+  for (const [line, ...headers] of calls) {
+    const { head } = await bare(`${line} HTTP/1.1`, ["Host: localhost", ...headers]);
+    assert.match(head, /^x-content-type-options: nosniff\r?$/im, line);
+    ids.add(head.match(/^x-swarmvia-request-id: ([0-9a-f]{32})\r?$/im)?.[1]);
+  }
+  assert.equal(ids.size, calls.length);
+  assert.ok(!ids.has("0".repeat(32)) && !ids.has(undefined));
+});
+
+test("a 503 that JavaScript makes has all that one of Rust's has, and spreads those who come back", async () => {
+  const seen = new Set();
+  const { error } = console;
+  console.error = () => {};
+  for (let turn = 0; turn < 200; turn += 1) {
+    const answer = unavailable("a test");
+    assert.deepEqual([answer.status, (await answer.json()).error], [503, "unavailable"]);
+    assert.deepEqual([...answer.headers.keys()].sort(), ["cache-control", "content-type", "retry-after", "x-content-type-options", "x-swarmvia-request-id"]);
+    assert.equal(answer.headers.get("content-type"), "application/json");
+    seen.add(answer.headers.get("retry-after"));
+  }
+  console.error = error;
+  assert.deepEqual([...seen].sort(), ["1", "2", "3"]);
+});
+
+test("a body that doesn't end is given up, and what was read of it is let go", async () => {
+  let cancelled = false;
+  const endless = () => new ReadableStream({ start: (out) => out.enqueue(new Uint8Array(5)), cancel: () => void (cancelled = true) });
+  const request = (headers) => ({ headers: new Headers(headers), body: endless(), arrayBuffer: () => new Promise(() => {}) });
+  assert.equal(await readRequest(request({}), 100, 20), "slow");
+  assert.equal(cancelled, true);
+  assert.equal(await readRequest(request({ "Content-Length": "20" }), 100, 20), "slow");
+  const whole = new Request("http://localhost", { method: "POST", body: "{}" });
+  assert.equal(new TextDecoder().decode(await readRequest(whole, 100, 20)), "{}");
+});
+
+test("a stranger's body that isn't at its end in 10 s is 408, and the connection is closed", async () => {
+  for (const { status, body, took } of await unended.strangers) {
+    assert.deepEqual([status, body?.error], [408, "request_timeout"]);
+    assert.ok(took > 9000 && took < 14_000, `${took} ms`);
+  }
+});
+
+test("a body of someone with a good credential has 30 s; an acquire is logged once", async () => {
+  for (const { status, body, took } of [...(await unended.acquire), ...(await unended.operators)]) {
+    assert.deepEqual([status, body?.error], [408, "request_timeout"]);
+    assert.ok(took > 29_000 && took < 35_000, `${took} ms`);
+  }
+  const id = (await unended.acquire)[0].head.match(/^x-swarmvia-request-id: (\w+)/im)[1];
+  const { entries } = (await server.admin("GET", `/pools/odd/log?requestId=${id}`)).body;
+  assert.deepEqual(entries.map(({ outcome }) => outcome), ["invalid_request"]);
 });

@@ -99,15 +99,15 @@ export async function serve(env = { ADMIN_TOKEN, SIGNING_KEYS }, outDir = "build
       return answer.body;
     },
 
-    /** A connection that sends `text` as it is. `answer` is what came until it was closed, or 2 s passed. */
-    raw(text) {
+    /** A connection that sends `text` as it is. `answer` is what came until it was closed, or `patience` ms passed. */
+    raw(text, patience = 2000) {
       const socket = connect({ host: "127.0.0.1", port });
       const answer = new Promise((resolve) => {
         let came = "";
         socket.setEncoding("latin1").on("data", (chunk) => (came += chunk));
         socket.on("error", () => {});
         socket.on("close", () => resolve(came));
-        setTimeout(() => socket.destroy(), 2000).unref();
+        setTimeout(() => socket.destroy(), patience).unref();
       });
       socket.write(text);
       return { socket, answer };

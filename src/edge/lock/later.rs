@@ -11,12 +11,11 @@ use web_sys::Request;
 
 use super::{Call, End};
 use crate::edge::config::Config;
-use crate::edge::door::{self, Shown};
+use crate::edge::door::{self, BODY_PATIENCE_MS, Shown};
 use crate::edge::fault::{self, At};
 use crate::edge::js::{self, Context, PendingCall};
 use crate::edge::object::{DEAD_KEY, STALE_POLICY};
 use crate::edge::{Fault, Reply, answered, forward, policy};
-use crate::governor::ids::RequestId;
 use crate::protocol::lock::{Caller, LockCall, Verb};
 use crate::wire::MOST_BODY_BYTES;
 use crate::wire::route::{self, Route, Target};
@@ -33,13 +32,13 @@ thread_local! {
     // One of each for the isolate: a closure for each call would leak with it.
     static GO_ON: GoOn = Closure::own_assert_unwind_safe(|request, context: Context, said: String, body, took| {
         let caller = Caller::from_query(&said);
-        let id = caller.as_ref().map_or(RequestId(0), |caller| caller.request);
+        let id = caller.as_ref().map_or_else(js::request_id, |caller| caller.request);
         answered(id, &context.clone(), go_on(request, context, caller, body, took))
     });
     static SETTLE: Settle = Closure::own_assert_unwind_safe(|pending: PendingCall, status, said| {
         let url = format!("{}&wait={}&waited=0", pending.url(), pending.wait());
         let call = LockCall::from_url(&url);
-        let id = call.as_ref().map_or(RequestId(0), |call| call.caller.request);
+        let id = call.as_ref().map_or_else(js::request_id, |call| call.caller.request);
         let context: Context = pending.context().unchecked_into();
         answered(id, &context.clone(), settle(pending, context, call, status, said))
     });
@@ -52,7 +51,14 @@ pub fn have_body_read(call: &Call, caller: &Caller) -> Reply {
         let go_on = go_on.as_ref().unchecked_ref();
         let (request, context) = (call.request, call.context);
         let caller = caller.to_query();
-        let read = js::read_then(request, MOST_BODY_BYTES, context, &caller, go_on);
+        let read = js::read_then(
+            request,
+            MOST_BODY_BYTES,
+            BODY_PATIENCE_MS,
+            context,
+            &caller,
+            go_on,
+        );
         Reply::Promised(read)
     })
 }

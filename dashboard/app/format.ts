@@ -45,3 +45,15 @@ export const words = (name: string) => name.replace(/([a-z0-9])([A-Z])/g, "$1 $2
 
 /** The start of a long id; whoever wants all of it finds it in the title. */
 export const shortId = (id: string) => (id.length > 10 ? `${id.slice(0, 8)}…` : id);
+
+/** What leaves no trace of itself in a text, or turns the text around it. */
+const unseen = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u034f\u115f\u1160\u3164\uffa0]/gu;
+
+/** A text that someone gave, so that all of it is seen: `a<U+202E>b`, and white space at an end as `␣`. */
+export const shown = (text: string) =>
+  text
+    .replace(unseen, (character) => `<U+${character.codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0")}>`)
+    .replace(/^\s+|\s+$/gu, (space) => "␣".repeat(space.length));
+
+/** Whether a text can be typed as it stands. */
+export const isTypable = (text: string) => text.trim() !== "" && shown(text.trim()) === text.trim();

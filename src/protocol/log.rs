@@ -29,21 +29,10 @@ impl Batch {
     }
 
     /// Without what was refused before the source was made: that knocked at
-    /// another one of the name, or at none. What was left out of a batch came
-    /// after the last of its kind that is in it, and goes with that one.
+    /// another one of the name, or at none. An entry for those that were left out
+    /// is as old as the last of them.
     pub fn since(mut self, created_at: Millis, now: Millis) -> Vec<TurnedAway> {
-        let is_ours = |one: &TurnedAway| created_at.plus(one.ago) <= now;
-        let lasts = [true, false].map(|known| {
-            let of_kind =
-                |one: &&TurnedAway| one.key.is_some() == known && one.outcome.omitted().is_none();
-            let entries = self.0.iter().filter(of_kind);
-            entries.min_by_key(|one| one.ago).is_none_or(is_ours)
-        });
-        let [known, unknown] = lasts;
-        self.0.retain(|one| match one.outcome.omitted() {
-            None => is_ours(one),
-            Some(_) => is_ours(one) && if one.key.is_some() { known } else { unknown },
-        });
+        self.0.retain(|one| created_at.plus(one.ago) <= now);
         self.0
     }
 
@@ -99,42 +88,26 @@ mod tests {
 
     #[test]
     fn what_was_refused_before_the_source_was_made_is_not_its_own() {
-        let one = |outcome, key: Option<u64>, ago| TurnedAway {
+        let one = |outcome, ago| TurnedAway {
             request: RequestId(1),
-            key: key.map(KeyId),
+            key: None,
             ip: None,
             outcome,
             ago: Span::from_ms(ago),
-            is_live: key.is_some(),
+            is_live: false,
         };
-        let refused = |key, ago| one(Outcome::Unauthorized, key, ago);
-        let omitted = |key| one(Outcome::Omitted(9), key, 0);
-        let kept = |entries: Vec<TurnedAway>| {
-            let (created_at, now) = (Millis::from_epoch(10_000), Millis::from_epoch(10_300));
-            Batch(entries).since(created_at, now)
-        };
-        assert_eq!(
-            kept(vec![
-                refused(None, 400),
-                refused(None, 301),
-                refused(None, 300),
-                refused(None, 0)
-            ]),
-            [refused(None, 300), refused(None, 0)]
-        );
-        // What was left out goes with the last that is told, kind by kind.
-        assert_eq!(
-            kept(vec![
-                refused(Some(1), 400),
-                omitted(Some(1)),
-                refused(None, 400),
-                refused(None, 3),
-                omitted(None)
-            ]),
-            [refused(None, 3), omitted(None)]
-        );
-        assert_eq!(kept(vec![omitted(None)]), [omitted(None)]);
-        assert_eq!(kept(vec![refused(None, u64::MAX)]), []);
+        let refused = |ago| one(Outcome::Unauthorized, ago);
+        let omitted = |ago| one(Outcome::Omitted(9), ago);
+        let (created_at, now) = (Millis::from_epoch(10_000), Millis::from_epoch(10_300));
+        for (entries, kept) in [
+            (vec![refused(400), refused(301)], vec![]),
+            (vec![refused(400), refused(300)], vec![refused(300)]),
+            (vec![refused(400), omitted(301)], vec![]),
+            (vec![refused(400), omitted(0)], vec![omitted(0)]),
+            (vec![refused(u64::MAX)], vec![]),
+        ] {
+            assert_eq!(Batch(entries).since(created_at, now), kept);
+        }
     }
 
     #[test]

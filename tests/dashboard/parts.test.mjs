@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { after, before, test } from "node:test";
-import { share, span, words } from "../../dashboard/app/format.ts";
+import { isTypable, shown, share, span, words } from "../../dashboard/app/format.ts";
 import { DEFAULTS, placeholderOf, toSettings, toValues } from "../../dashboard/app/settings/model.ts";
 import { parseHead } from "../../dashboard/app/source/headers.ts";
 import { snippets } from "../../dashboard/app/source/snippets.ts";
@@ -35,6 +35,21 @@ test("the settings that stand, sent back as the form holds them, are the same se
     assert.deepEqual(answer.body.settings, before);
   }
   assert.deepEqual(toSettings(DEFAULTS), { concurrency: { adaptive: false }, rpm: { adaptive: false } });
+});
+
+test("all of a name is seen, and nothing in it turns the text around it", () => {
+  for (const [name, seen, typable] of [
+    ["worker-7", "worker-7", true],
+    ["Bücher 本 🚀", "Bücher 本 🚀", true],
+    [" padded ", "␣padded␣", true],
+    ["a\0b", "a<U+0000>b", false],
+    ["\u202Eevil", "<U+202E>evil", false],
+    ["\u200b", "<U+200B>", false],
+    ["\u{e0041}", "<U+E0041>", false],
+    ["  ", "␣␣", false],
+  ]) {
+    assert.deepEqual([shown(name), isTypable(name)], [seen, typable], JSON.stringify(name));
+  }
 });
 
 test("what stands for an empty field is what the service takes it for", async () => {

@@ -43,6 +43,8 @@ export function useSave(live: Live, toValues: (source: Source) => Values, toBody
     setProblem(null);
     setSaved(false);
     try {
+      // An empty one would guard nothing.
+      if (!base.version) throw new Error("the version isn't known");
       const source = await admin<Source>("PUT", pool(base.source), { body: toBody(values, base), headers: { "If-Match": `"${base.version}"` } });
       setBase(source);
       setEdits({});

@@ -1,7 +1,7 @@
 // What operators did to this source.
 
 import { pool } from "../api";
-import { count, DASH, moment, shortId } from "../format";
+import { count, DASH, moment, shortId, shown } from "../format";
 import type { Change } from "../types";
 import { Notice } from "../ui/notice";
 import { Table } from "../ui/table";
@@ -35,6 +35,6 @@ export function Changes({ name }: { name: string }) {
 }
 
 const describe = (detail: Record<string, unknown>) =>
-  Object.entries(detail).map(([name, value]) => `${name} ${typeof value === "object" ? JSON.stringify(value) : String(value)}`).join(", ") || DASH;
+  Object.entries(detail).map(([name, value]) => `${name} ${shown(typeof value === "object" ? JSON.stringify(value) : String(value))}`).join(", ") || DASH;
 
 const COLUMNS = [{ label: "When" }, { label: "What" }, { label: "Of" }, { label: "From" }, { label: "Request", minor: true }];

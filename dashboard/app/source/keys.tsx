@@ -2,7 +2,7 @@
 
 import { useState } from "preact/hooks";
 import { admin, pool } from "../api";
-import { count, shortId } from "../format";
+import { count, isTypable, shortId, shown } from "../format";
 import type { Key } from "../types";
 import { Confirm } from "../ui/confirm";
 import { Notice } from "../ui/notice";
@@ -32,7 +32,7 @@ export function Keys({ name, now }: { name: string; now: number }) {
       <Table caption="Keys" columns={COLUMNS} empty={list.value ? "No key yet. Mint one for each worker process." : "Reading …"}>
         {keys.map((key) => (
           <tr key={key.keyId}>
-            <th scope="row"><span class="key-name">{key.name ?? <span class="muted">no name</span>}</span></th>
+            <th scope="row"><span class="key-name">{key.name === null ? <span class="muted">no name</span> : shown(key.name)}</span></th>
             <td><code title={key.keyId}>{shortId(key.keyId)}</code></td>
             <td><span class={`dot ${key.state === "live" ? "good" : ""}`}>{key.state}</span></td>
             <td class="number minor"><At at={key.createdAt} /></td>
@@ -40,7 +40,7 @@ export function Keys({ name, now }: { name: string; now: number }) {
             <td class="number minor"><Away at={key.refreshExpiresAt} now={now} /></td>
             <td class="act">
               {key.state !== "revoked" && (
-                <button type="button" class="quiet bad" aria-label={`Revoke key ${key.name ?? key.keyId}`} onClick={() => setRevoked(key)}>Revoke …</button>
+                <button type="button" class="quiet bad" aria-label={`Revoke key ${key.name === null ? key.keyId : shown(key.name)}`} onClick={() => setRevoked(key)}>Revoke …</button>
               )}
             </td>
           </tr>
@@ -54,7 +54,7 @@ export function Keys({ name, now }: { name: string; now: number }) {
         </div>
       )}
       {revoked && (
-        <Confirm title="Revoke a key" word={revoked.name ?? revoked.keyId} what={revoked.name ? "its name" : "its id"} action="Revoke it" onClose={() => setRevoked(null)}
+        <Confirm title="Revoke a key" {...wordFor(revoked)} action="Revoke it" onClose={() => setRevoked(null)}
           onConfirm={async () => {
             await admin("DELETE", pool(name, "keys", revoked.keyId));
             list.reload();
@@ -65,6 +65,10 @@ export function Keys({ name, now }: { name: string; now: number }) {
     </section>
   );
 }
+
+/** What is typed before a key is revoked: its name, where it can be typed. */
+const wordFor = ({ name, keyId }: Key) =>
+  name !== null && isTypable(name) ? { word: name.trim(), what: "its name" } : { word: keyId, what: "its id" };
 
 /** Live ones first, then the newest. */
 const byUse = (a: Key, b: Key) => Number(b.state === "live") - Number(a.state === "live") || b.createdAt - a.createdAt;

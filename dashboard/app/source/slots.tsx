@@ -2,7 +2,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { admin, pool } from "../api";
-import { count, shortId, span } from "../format";
+import { count, shortId, shown, span } from "../format";
 import type { Slot } from "../types";
 import { Confirm } from "../ui/confirm";
 import { Notice } from "../ui/notice";
@@ -47,7 +47,7 @@ export function Slots({ name, live, trigger }: Props) {
         {slots.map((slot) => (
           <tr key={slot.ref}>
             <th scope="row" class="steady">{slot.ref}</th>
-            <td><span class="key-name" title={slot.keyId}>{slot.keyName ?? shortId(slot.keyId)}</span></td>
+            <td><span class="key-name" title={slot.keyId}>{slot.keyName ? shown(slot.keyName) : shortId(slot.keyId)}</span></td>
             <td class="number">{span(live.now - slot.since)}</td>
             <td class="number minor"><At at={slot.since} /></td>
             <td class="number">{span(slot.leaseDeadline - live.now)}</td>

@@ -4,6 +4,8 @@
 //! a large number rather than a syntax error. `null` is as absent. Nothing here
 //! knows what the fields mean.
 
+mod strict;
+
 use std::cell::RefCell;
 use std::fmt;
 
@@ -11,6 +13,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::governor::time::MAX_SAFE;
+pub use strict::check_strictly;
 
 /// What is wrong with a body, and where: `field` is a dotted path, empty for
 /// the body itself.

@@ -4,6 +4,9 @@
 //! that costs a multiple of the code. Nothing here is read back, except to be
 //! passed on: reading is for [`crate::fields`].
 
+pub mod shape;
+pub mod tokens;
+
 use std::borrow::Cow;
 use std::fmt;
 

@@ -4,6 +4,7 @@
 //! key's, never the token's. Nothing of a token ever gets into an error or a
 //! `Debug` text, and no token, however hostile, makes this panic.
 
+pub mod fetched;
 pub mod keys;
 pub mod lifetime;
 pub mod policy;

@@ -17,7 +17,7 @@ use crate::access::keys::{KeyGrant, SigningKeys};
 use crate::access::names::key_name;
 use crate::access::refresh::RefreshSecret;
 use crate::access::refused::Credential;
-use crate::fields::{FieldError, Fields};
+use crate::fields::{FieldError, Fields, check_strictly};
 use crate::governor::ids::{KeyId, RequestId, Version};
 use crate::governor::settings::Settings;
 use crate::governor::time::{Millis, Span};
@@ -220,6 +220,7 @@ impl Operator<'_> {
             let message = "The body must be the settings as a JSON object; {} for all defaults.";
             return Err(FieldError::new("", message).into());
         }
+        check_strictly(body)?;
         let settings = Settings::parse(body, self.config.loopback)?;
         let if_match = door::header(self.request, "If-Match");
         let if_none_match = door::header(self.request, "If-None-Match");
@@ -326,6 +327,7 @@ impl Operator<'_> {
 
     async fn mint(&self, source: &str, body: &[u8]) -> Result<Reply, Problem> {
         let signing = self.config.signing()?;
+        check_strictly(body)?;
         let fields = Fields::of_body(body)?;
         let name = fields.text("name", 1, usize::MAX)?;
         let name = name.as_deref().map(key_name).transpose()?;
@@ -351,6 +353,7 @@ impl Operator<'_> {
     ) -> Result<Reply, Problem> {
         let signing = self.config.signing()?;
         let body = body?;
+        check_strictly(&body)?;
         let fields = Fields::of_body(&body)?;
         let token = fields.text("refreshToken", 1, MOST_TOKEN_CHARS)?;
         fields.no_others()?;

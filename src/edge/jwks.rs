@@ -10,13 +10,13 @@ use std::time::Duration;
 
 use futures_util::future::{Either, select};
 use js_sys::{Promise, Uint8Array};
-use sha2::{Digest as _, Sha256};
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::JsFuture;
 use web_sys::{ReadableStream, Response};
 use worker::Delay;
 
 use super::js;
+use crate::access::jwt::fetched::Fetched;
 use crate::access::jwt::lifetime::lifetime;
 use crate::access::jwt::proven::{INLINE, Proven, Scope};
 use crate::access::jwt::sets::{FETCH_TIMEOUT, Held, KeySets, Look};
@@ -144,7 +144,7 @@ async fn obtain(url: &str, look: impl Fn(&mut KeySets) -> Look) -> Option<(Held,
             Look::Wait => Delay::from(LOOK_AGAIN).await,
             Look::Fetch => {
                 let is_new = renew(url).await;
-                let held = SETS.with_borrow(|sets| sets.held(url))?;
+                let held = SETS.with_borrow(|sets| sets.held(url, js::now()))?;
                 return Some((held, is_new));
             }
         }
@@ -152,31 +152,21 @@ async fn obtain(url: &str, look: impl Fn(&mut KeySets) -> Look) -> Option<(Held,
     None
 }
 
-/// Fetches a set and keeps it; whether that worked.
+/// Fetches a set and keeps it; whether there was one. What was found good by a
+/// set that is no more is forgotten.
 async fn renew(url: &str) -> bool {
     let fetched = within(FETCH_TIMEOUT, fetch_set(url)).await;
-    let now = js::now();
-    match fetched.unwrap_or(Err("it took too long")) {
-        Ok(fetched) => {
-            let Fetched {
-                set,
-                digest,
-                lifetime,
-            } = fetched;
-            let replaced =
-                SETS.with_borrow_mut(|sets| sets.arrived(url, set, digest, lifetime, now));
-            if let Some(generation) = replaced {
-                PROVEN.with_borrow_mut(|proven| proven.forget(generation));
-            }
-            true
-        }
-        Err(why) => {
-            SETS.with_borrow_mut(|sets| sets.failed(url, now));
-            let shown = url.split('?').next().unwrap_or_default();
-            js::log_error(&format!("the key set at {shown} was not fetched: {why}"));
-            false
-        }
+    let fetched = fetched.unwrap_or(Fetched::Failed("it took too long"));
+    if let Some(why) = fetched.complaint() {
+        let shown = url.split('?').next().unwrap_or_default();
+        js::log_error(&format!("the key set at {shown} was not fetched: {why}"));
     }
+    let is_new = matches!(fetched, Fetched::Set(_));
+    let gone = SETS.with_borrow_mut(|sets| sets.settle(url, fetched, js::now()));
+    if let Some(generation) = gone {
+        PROVEN.with_borrow_mut(|proven| proven.forget(generation));
+    }
+    is_new
 }
 
 async fn within<T>(span: Span, future: impl Future<Output = T>) -> Option<T> {
@@ -187,31 +177,27 @@ async fn within<T>(span: Span, future: impl Future<Output = T>) -> Option<T> {
     }
 }
 
-struct Fetched {
-    set: KeySet,
-    /// Of the body.
-    digest: [u8; 32],
-    lifetime: Span,
-}
-
-async fn fetch_set(url: &str) -> Result<Fetched, &'static str> {
-    const UNREACHABLE: &str = "its server did not answer";
+async fn fetch_set(url: &str) -> Fetched {
     let promise = init().and_then(|init| fetch(url, &init));
     let answer = match promise {
         Ok(promise) => JsFuture::from(promise).await,
         Err(error) => Err(error),
     };
-    let response: Response = answer.map_err(|_| UNREACHABLE)?.unchecked_into();
-    let body = read(&response).await?;
-    let text = std::str::from_utf8(&body).map_err(|_| "it is not UTF-8")?;
-    let set = KeySet::parse(text).map_err(|_| "it has no key that can be used")?;
+    let Ok(response) = answer.map(JsCast::unchecked_into::<Response>) else {
+        return Fetched::Failed("its server did not answer");
+    };
+    if let Some(said) = Fetched::of_status(response.status()) {
+        if let Some(stream) = response.body() {
+            leave(&stream);
+        }
+        return said;
+    }
     let header = |name| response.headers().get(name).ok().flatten();
     let lifetime = lifetime(header("Cache-Control").as_deref(), header("Age").as_deref());
-    Ok(Fetched {
-        set,
-        digest: Sha256::digest(&body).into(),
-        lifetime,
-    })
+    match read(&response).await {
+        Ok(body) => Fetched::of_body(&body, lifetime),
+        Err(why) => Fetched::Failed(why),
+    }
 }
 
 /// A redirect is an answer like any other, and not followed: whoever can make
@@ -233,10 +219,6 @@ async fn read(response: &Response) -> Result<Vec<u8>, &'static str> {
     let Some(stream) = response.body() else {
         return Err("it is empty");
     };
-    if response.status() != 200 {
-        leave(&stream);
-        return Err("the answer is not 200");
-    }
     let read = JsFuture::from(js::read_stream(&stream, MOST_SET_BYTES)).await;
     match read.map_err(|_| BROKEN)?.dyn_into::<Uint8Array>() {
         Ok(bytes) => Ok(bytes.to_vec()),

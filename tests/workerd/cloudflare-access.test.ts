@@ -130,7 +130,7 @@ test("renew and release check it as acquire does", async () => {
   expect((await release(source, slot, undefined, { headers })).body).toEqual({ released: true });
 });
 
-test("a team that rotated its keys is followed, and one that is down doesn't matter for a while", async () => {
+test("a team that rotated its keys is followed, and one that is down doesn't matter for ten minutes", async () => {
   const clock = stopClock();
   const logged = vi.spyOn(console, "error").mockImplementation(() => {});
   const team = await new Team().has(previous);
@@ -139,9 +139,30 @@ test("a team that rotated its keys is followed, and one that is down doesn't mat
   await team.has(key, previous);
   await expectIn(source, await token(key, team.user()), HEADER);
   await team.answers({ fault: "down" });
-  clock.pass(3600_000);
+  clock.pass(1_199_000);
   await expectIn(source, await token(key, team.user()), HEADER);
+  clock.pass(1000);
+  await expectOut(source, await token(key, team.user()), HEADER);
   expect(logged.mock.calls.flat().join()).toContain(`https://${team.domain}/cdn-cgi/access/certs`);
+});
+
+test.each([
+  ["has no keys any more", { body: '{"keys":[],"public_certs":[]}' }],
+  ["is no longer there", { status: 404 }],
+  ["is gone", { status: 410, body: "gone" }],
+])("a team that %s lets no one in, until it has keys again", async (_, answering) => {
+  const clock = stopClock();
+  vi.spyOn(console, "error").mockImplementation(() => {});
+  const team = await new Team().has(key);
+  const source = await team.source();
+  const right = await token(key, team.user({ exp: seconds(3600) }));
+  await expectIn(source, right, HEADER);
+  await team.answers(answering);
+  clock.pass(600_000);
+  await expectOut(source, right, HEADER);
+  await team.has(key);
+  clock.pass(2000);
+  await expectIn(source, right, HEADER);
 });
 
 test("a team that can't be asked lets no one in", async () => {

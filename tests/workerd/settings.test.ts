@@ -1,7 +1,7 @@
 // PUT and GET /pools/{source}: settings are whole, bounded, and guarded against lost updates.
 
 import { expect, test } from "vitest";
-import { acquire, admin, configure, createSource, expectError, grant, stateOf } from "./support";
+import { acquire, admin, API, call, configure, createSource, expectError, grant, stateOf } from "./support";
 
 const DEFAULTS = {
   concurrency: { limit: 10, adaptive: false, min: 1, max: 10 },
@@ -96,6 +96,55 @@ test.each([
   const answer = await admin("PUT", "/pools/strict", settings);
   expectError(answer, 400, "invalid_request", { field });
   expect(await read("strict")).toEqual(before);
+});
+
+test.each([
+  ["concurrency", '{"concurrency":{"limit":3},"concurrency":{"limit":3}}'],
+  ["concurrency.limit", '{"concurrency":{"limit":3,"limit":4}}'],
+  ["queue.maxDepth", '{"queue":{"maxDepth":3,"maxDepth":null}}'],
+  ["log", '{"log":null,"log":{}}'],
+  ["access", '{"access":{"ipAllowlist":["203.0.113.0/24"]},"access":{}}'],
+  ["access.ipAllowlist", '{"access":{"ipAllowlist":["203.0.113.0/24"],"ipAllowlist":[]}}'],
+  ["access.ipAllowlist", '{"access":{"ipAllowlist":["203.0.113.0/24"],"\\u0069pAllowlist":[]}}'],
+  ["access.jwt", '{"access":{"jwt":{"issuer":"i","audience":"a","jwksUrl":"https://idp.example/"},"jwt":null}}'],
+  ["access.jwt.audience", '{"access":{"jwt":{"issuer":"i","audience":"a","audience":"b","jwksUrl":"https://idp.example/"}}}'],
+  ["access.jwt.jwks.keys[0].kid", '{"access":{"jwt":{"issuer":"i","audience":"a","jwks":{"keys":[{"kid":"a","kid":"b"}]}}}}'],
+  ["access.cloudflareAccess.teamDomain", '{"access":{"cloudflareAccess":{"teamDomain":"a","teamDomain":"b"}}}'],
+  ["unknown", '{"unknown":1,"unknown":2}'],
+])("a field that comes twice is 400 naming it, and nothing changes: %s", async (field, body) => {
+  await admin("PUT", "/pools/twice", { concurrency: { limit: 2 } });
+  const before = await read("twice");
+  expectError(await admin("PUT", "/pools/twice", body), 400, "invalid_request", { field });
+  expect(await read("twice")).toEqual(before);
+});
+
+test("a field of a key to mint or to refresh that comes twice is 400 naming it, and spends nothing", async () => {
+  const source = await createSource();
+  for (const field of ["name", "ttlMs", "refreshTtlMs"]) {
+    const value = field === "name" ? '"a"' : 60_000;
+    const answer = await admin("POST", `/pools/${source.name}/keys`, `{"${field}":${value},"${field}":${value}}`);
+    expectError(answer, 400, "invalid_request", { field });
+  }
+  const { refreshToken } = (await admin("POST", `/pools/${source.name}/keys`)).body;
+  const refresh = (body: string) => call("POST", `${API}/pools/${source.name}/keys/refresh`, { body });
+  const twice = await refresh(`{"refreshToken":"x","refreshToken":"${refreshToken}"}`);
+  expectError(twice, 400, "invalid_request", { field: "refreshToken" });
+  expect((await refresh(`{"refreshToken":"${refreshToken}"}`)).status).toBe(200);
+});
+
+test("settings that are nested too deep, or hold too much, are 400 before they are read", async () => {
+  const deep = "[".repeat(100) + "]".repeat(100);
+  const wrong: [string, string][] = [
+    ["", deep],
+    ["queue", `{"queue":${deep}}`],
+    ["access.jwt.jwks", `{"access":{"jwt":{"issuer":"i","audience":"a","jwks":{"keys":[{"kty":"OKP","x":${deep}}]}}}}`],
+    ["access.ipAllowlist", JSON.stringify({ access: { ipAllowlist: Array(5000).fill("::1") } })],
+  ];
+  for (const [field, body] of wrong) {
+    const answer = await admin("PUT", "/pools/deep", body);
+    expectError(answer, 400, "invalid_request");
+    expect(answer.body.field ?? "").toBe(field);
+  }
 });
 
 test("more than 300 renewals a second are 400, and the error says to lengthen the term", async () => {

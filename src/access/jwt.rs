@@ -19,6 +19,7 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 
 use crate::governor::time::{Millis, Span};
+use keys::Alg;
 pub use keys::{BadKeySet, KeySet};
 
 /// The longest token that is looked at.
@@ -84,27 +85,27 @@ fn signed_claims(
         // It asks for extensions, and we know none.
         return Err(Refused::Bad);
     }
+    let alg = Alg::named(token.algorithm()).ok_or(Refused::Bad)?;
+    if expected.is_access && alg != Alg::Rs256 {
+        return Err(Refused::Bad);
+    }
     let kid = header.key_id.as_deref();
-    let mut refused = if kid.is_some() {
-        Refused::UnknownKey
-    } else {
-        Refused::Bad
-    };
-    for key in keys.candidates(kid) {
-        if expected.is_access && !key.is_rsa() {
-            refused = Refused::Bad;
-            continue;
-        }
+    for key in keys.candidates(kid, alg) {
         match key.claims(token) {
             Ok(claims) => return Ok(claims),
-            // Without a name, another signature may mean another key.
-            Err(ValidationError::InvalidSignature) if kid.is_none() => {
-                refused = Refused::UnknownKey;
-            }
-            Err(_) => refused = Refused::Bad,
+            // Another may have signed it.
+            Err(ValidationError::InvalidSignature) => {}
+            // The key was the right one, or none can be.
+            Err(_) => return Err(Refused::Bad),
         }
     }
-    Err(refused)
+    // Without a name, another signature may mean a new key.
+    let is_known = kid.is_some_and(|kid| keys.names(kid));
+    Err(if is_known {
+        Refused::Bad
+    } else {
+        Refused::UnknownKey
+    })
 }
 
 fn is_meant(said: &Said, expected: &Expectation) -> bool {

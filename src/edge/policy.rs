@@ -7,7 +7,7 @@ use web_sys::Request;
 
 use super::config::Config;
 use super::{Fault, door, js, jwks};
-use crate::access::jwt::Expectation;
+use crate::access::jwt::{Expectation, MOST_TOKEN_BYTES};
 use crate::access::policy::KeySource;
 use crate::door::policies::{Known, Policies};
 use crate::governor::command::Outcome;
@@ -128,6 +128,9 @@ impl Demand<'_> {
         };
         let is_good = match token {
             None => false,
+            Some(token) if token.len() > MOST_TOKEN_BYTES => {
+                return Err(Refusal::unauthorized(Problem::token_too_long(self.header)));
+            }
             Some(token) => {
                 let loopback = config.loopback;
                 jwks::admits(source, version, token, self.keys, self.expected, loopback).await

@@ -164,6 +164,13 @@ impl Problem {
             .with_header("WWW-Authenticate", "Bearer realm=\"locks\"")
     }
 
+    /// `header`: where the token was.
+    pub fn token_too_long(header: &str) -> Self {
+        let message = format!("The token in {header} is over 8,192 bytes; present a shorter one.");
+        Self::new(Kind::Unauthorized, message)
+            .with_header("WWW-Authenticate", "Bearer realm=\"locks\"")
+    }
+
     /// The same for every reason, so that nothing can be learned from it.
     pub fn bad_refresh_token() -> Self {
         Self::new(

@@ -194,10 +194,33 @@ test("an unknown key is out, and fetches the set at most once a minute", async (
   expect(await set.hits()).toBe(3);
 });
 
-test("without a name, a token is in where the set has one key only", async () => {
-  const nameless = await token(EdDSA, claims(), { kid: undefined });
-  await expectIn(await guarded(await publish(EdDSA)), nameless);
-  await expectOut(await guarded(await publish(EdDSA, ES256)), nameless);
+test.each(ALGORITHMS)("without a name, a token is in by any key of its algorithm: %s", async (alg) => {
+  const nameless = await token(signers[alg], claims(), { kid: undefined });
+  const other = await makeSigner(alg, "other");
+  await expectIn(await guarded(await publish(signers[alg])), nameless);
+  await expectIn(await guarded(await publish(RS256, ES256, EdDSA)), nameless);
+  await expectIn(await guarded(await publish(other, RS256, ES256, EdDSA)), nameless);
+  const jwks = { keys: [other.jwk, EdDSA.jwk, ES256.jwk, RS256.jwk].map((jwk) => ({ ...jwk, kid: undefined })) };
+  await expectIn(await sourceWith({ jwt: { issuer: ISSUER, audience: AUDIENCE, jwks } }), nameless);
+  await expectOut(await guarded(await publish(other)), nameless);
+});
+
+test("EdDSA goes by both its names, in the token and in the key", async () => {
+  for (const said of ["EdDSA", "Ed25519"]) {
+    const jwks = { keys: [{ ...EdDSA.jwk, alg: said }] };
+    const source = await sourceWith({ jwt: { issuer: ISSUER, audience: AUDIENCE, jwks } });
+    for (const alg of ["EdDSA", "Ed25519"]) await expectIn(source, await token(EdDSA, claims(), { alg }));
+    await expectOut(source, await token(ES256, claims(), { alg: said }));
+  }
+});
+
+test("a token that is too long is out, and the message names its header and the bound", async () => {
+  const source = await guarded(await publish(EdDSA), { header: "X-Team-Token" });
+  const long = await token(EdDSA, claims({ pad: "x".repeat(8192) }));
+  const answer = await acquireWith(source, long, "X-Team-Token");
+  expectError(answer, 401, "unauthorized");
+  expect(answer.body.message).toMatch(/X-Team-Token.*8,192 bytes/);
+  expect((await acquireWith(source, "a".repeat(8192), "X-Team-Token")).body.message).not.toMatch(/8,192/);
 });
 
 test("a rotated set: the new key is in at once, the old one out when the set is stale", async () => {
@@ -254,6 +277,13 @@ test.each<[string, object]>([
   ["access.jwt.jwks", { jwksUrl: "https://idp.example/keys", jwks: { keys: [EdDSA.jwk] } }],
   ["access.jwt.jwks", { jwks: { keys: [{ ...EdDSA.jwk, d: "AAAA" }] } }],
   ["access.jwt.jwks", { jwks: { keys: [{ kty: "oct", k: "AAAA" }] } }],
+  ["access.jwt.jwks", { jwks: { keys: [] } }],
+  ["access.jwt.jwks", { jwks: { keys: [{ ...EdDSA.jwk, use: "enc" }] } }],
+  ["access.jwt.jwks", { jwks: { keys: [{ ...EdDSA.jwk, key_ops: ["sign"] }] } }],
+  ["access.jwt.jwks", { jwks: { keys: [{ ...EdDSA.jwk, alg: "ES256" }] } }],
+  ["access.jwt.jwks", { jwks: { keys: [{ ...EdDSA.jwk, crv: "X25519" }] } }],
+  ["access.jwt.jwks", { jwks: { keys: [{ ...RS256.jwk, alg: "RS512" }, { ...ES256.jwk, crv: "P-384" }] } }],
+  ["access.jwt.jwks", { jwks: { keys: [null, 1, {}] } }],
   ["access.jwt.issuer", { jwks: { keys: [EdDSA.jwk] }, issuer: "" }],
   ["access.jwt.audience", { jwks: { keys: [EdDSA.jwk] }, audience: undefined }],
   ["access.jwt.header", { jwks: { keys: [EdDSA.jwk] }, header: "X-Swarmvia-Key" }],

@@ -95,6 +95,11 @@ test.each(WITHDRAWN)("the keys of a set that is %s let no one in, until the set 
   logged.mockRestore();
 });
 
+test("a set that begins with a mark of order is a set", async () => {
+  const set = await new PublishedSet().answers({ body: `\ufeff${JSON.stringify({ keys: [EdDSA.jwk] })}` });
+  await expectIn(await guarded(set), await token(EdDSA, claims()));
+});
+
 test("a set that is withdrawn is known to be as soon as a token names an unknown key", async () => {
   const logged = vi.spyOn(console, "error").mockImplementation(() => {});
   const set = await publish(EdDSA);

@@ -44,7 +44,8 @@ impl Fetched {
         let Ok(text) = std::str::from_utf8(body) else {
             return Self::Failed("it is not UTF-8");
         };
-        match KeySet::parse(text) {
+        // Some servers send a file as it is, with its mark of order.
+        match KeySet::parse(text.strip_prefix('\u{feff}').unwrap_or(text)) {
             Ok(set) => Self::Set(Arrival {
                 set,
                 digest: Sha256::digest(body).into(),
@@ -115,6 +116,26 @@ mod tests {
         }
         let not_text = Fetched::of_body(&[0xff, b'{', b'}'], Span::ZERO);
         assert!(matches!(not_text, Fetched::Failed(_)));
+    }
+
+    #[test]
+    fn a_mark_of_order_before_a_set_is_skipped_once() {
+        let set = format!(r#"{{"keys":[{KEY}]}}"#);
+        assert!(matches!(
+            of_body(&format!("\u{feff}{set}")),
+            Fetched::Set(_)
+        ));
+        assert!(matches!(
+            of_body("\u{feff}{\"keys\":[]}"),
+            Fetched::Withdrawn(_)
+        ));
+        for body in [
+            "\u{feff}".to_owned(),
+            format!("\u{feff}\u{feff}{set}"),
+            format!("{set}\u{feff}"),
+        ] {
+            assert!(matches!(of_body(&body), Fetched::Failed(_)), "{body}");
+        }
     }
 
     #[test]

@@ -19,6 +19,8 @@ use crate::fields::Members;
 
 /// The most keys of one set, usable or not.
 const MOST_KEYS: usize = 32;
+/// The most keys of one set that are tried for one token.
+const MOST_CANDIDATES: usize = 8;
 /// Below it RFC 7518 forbids RS256; above 4,096 the library doesn't go.
 const LEAST_RSA_BITS: usize = 2048;
 /// Members that only a private or a shared key has.
@@ -27,6 +29,29 @@ const PRIVATE_MEMBERS: [&str; 8] = ["d", "p", "q", "dp", "dq", "qi", "oth", "k"]
 /// The keys of an issuer; at least one.
 pub struct KeySet {
     keys: Vec<Key>,
+}
+
+/// An algorithm under which a token can be signed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Alg {
+    Rs256,
+    Es256,
+    EdDsa,
+}
+
+/// The name of `EdDSA` on the one curve that is known here (RFC 9864).
+const ED25519: &str = "Ed25519";
+
+impl Alg {
+    /// The one that a token or a key names; both names of `EdDSA` are the same.
+    pub(super) fn named(name: &str) -> Option<Self> {
+        match name {
+            "RS256" => Some(Self::Rs256),
+            "ES256" => Some(Self::Es256),
+            "EdDSA" | ED25519 => Some(Self::EdDsa),
+            _ => None,
+        }
+    }
 }
 
 struct Key {
@@ -104,20 +129,23 @@ impl KeySet {
         Ok(Self { keys })
     }
 
-    /// The keys that may have signed a token. One without a `kid` can only be
-    /// told where there is one key.
+    /// The keys that may have signed a token: those of its name if it has one,
+    /// and of its algorithm.
     pub(super) fn candidates<'a>(
         &'a self,
         kid: Option<&'a str>,
+        alg: Alg,
     ) -> impl Iterator<Item = KeyRef<'a>> {
-        let is_single = self.keys.len() == 1;
         self.keys
             .iter()
-            .filter(move |key| match kid {
-                Some(kid) => key.kid.as_deref() == Some(kid),
-                None => is_single,
-            })
+            .filter(move |key| kid.is_none_or(|kid| key.is_named(kid)) && key.alg() == alg)
+            .take(MOST_CANDIDATES)
             .map(KeyRef)
+    }
+
+    /// Whether there is a key of this name, of whatever algorithm.
+    pub(super) fn names(&self, kid: &str) -> bool {
+        self.keys.iter().any(|key| key.is_named(kid))
     }
 }
 
@@ -126,10 +154,6 @@ impl KeySet {
 pub(super) struct KeyRef<'a>(&'a Key);
 
 impl KeyRef<'_> {
-    pub(super) fn is_rsa(self) -> bool {
-        matches!(self.0.material, Material::Rs256(_))
-    }
-
     /// The claims of a token that this key signed under its own algorithm.
     pub(super) fn claims<T: DeserializeOwned, H: Clone>(
         self,
@@ -138,6 +162,9 @@ impl KeyRef<'_> {
         let validated = match &self.0.material {
             Material::Rs256(key) => Rsa::rs256().validator(key).validate(token),
             Material::Es256(key) => Es256.validator(key).validate(token),
+            Material::EdDsa(key) if token.algorithm() == ED25519 => {
+                Ed25519::with_specific_name().validator(key).validate(token)
+            }
             Material::EdDsa(key) => Ed25519.validator(key).validate(token),
         };
         validated.map(|token| token.into_parts().1)
@@ -145,6 +172,18 @@ impl KeyRef<'_> {
 }
 
 impl Key {
+    fn is_named(&self, kid: &str) -> bool {
+        self.kid.as_deref() == Some(kid)
+    }
+
+    const fn alg(&self) -> Alg {
+        match self.material {
+            Material::Rs256(_) => Alg::Rs256,
+            Material::Es256(_) => Alg::Es256,
+            Material::EdDsa(_) => Alg::EdDsa,
+        }
+    }
+
     fn parse(raw: &RawValue) -> Option<Self> {
         if private_name(raw).is_some() {
             // Its private half is out: it proves nothing.
@@ -159,19 +198,19 @@ impl Key {
         if !may_verify {
             return None;
         }
-        let (algorithm, material) = match jwk.kty.as_str() {
-            "RSA" => ("RS256", rsa(&jwk)?),
-            "EC" => ("ES256", p256(&jwk)?),
-            "OKP" => ("EdDSA", ed25519(&jwk)?),
+        let material = match jwk.kty.as_str() {
+            "RSA" => rsa(&jwk)?,
+            "EC" => p256(&jwk)?,
+            "OKP" => ed25519(&jwk)?,
             _ => return None,
         };
-        if jwk.alg.as_deref().is_some_and(|alg| alg != algorithm) {
-            return None;
-        }
-        Some(Self {
+        let alg = jwk.alg;
+        let key = Self {
             kid: jwk.kid,
             material,
-        })
+        };
+        let is_for = |alg: &str| Alg::named(alg) == Some(key.alg());
+        alg.as_deref().is_none_or(is_for).then_some(key)
     }
 }
 

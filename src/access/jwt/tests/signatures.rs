@@ -65,7 +65,9 @@ fn the_algorithm_is_the_keys_and_never_the_tokens() {
             "PS256", "ES256", "ES384", "ES256K", "EdDSA", "Ed25519", "rs256", "eddsa",
         ] {
             let token = signer.token(&json!({"alg": alg, "kid": "k"}), &said);
-            assert_eq!(check(&token, &keys).is_ok(), alg == signer.alg, "{alg}");
+            // EdDSA has two names.
+            let is_its_own = alg == signer.alg || (alg, signer.alg) == ("Ed25519", "EdDSA");
+            assert_eq!(check(&token, &keys).is_ok(), is_its_own, "{alg}");
         }
         for header in [
             json!({"kid": "k"}),
@@ -154,20 +156,8 @@ fn the_kid_names_the_key() {
         let refused = check(&token(&P256, Some(unknown)), &two);
         assert_eq!(refused, Err(Refused::UnknownKey), "{unknown}");
     }
-    // Without a name, only where there is no choice.
     let nameless = set(std::slice::from_ref(&P256.jwk));
-    assert_eq!(check(&token(&P256, None), &two), Err(Refused::Bad));
-    assert!(check(&token(&P256, None), &P256.set()).is_ok());
-    assert!(check(&token(&P256, None), &nameless).is_ok());
-    // The issuer may have a new key that has no name either.
-    let refused = check(&token(&p256(2), None), &P256.set());
-    assert_eq!(refused, Err(Refused::UnknownKey));
-    assert_eq!(
-        check(&token(&EDWARDS, None), &P256.set()),
-        Err(Refused::Bad)
-    );
     // A name that no key has is not the one key's.
-
     assert_eq!(
         check(&token(&P256, Some("a")), &nameless),
         Err(Refused::UnknownKey)
@@ -185,6 +175,82 @@ fn the_kid_names_the_key() {
         check(&token(&p256(3), Some("a")), &alike),
         Err(Refused::Bad)
     );
+}
+
+#[test]
+fn without_a_name_every_key_of_the_algorithm_is_tried() {
+    let nameless = |signer: &Signer| {
+        let header = json!({"alg": signer.alg});
+        signer.token(&header, &claims(&json!({})))
+    };
+    let named = |signer: &Signer, kid: &str| signer.jwk(&json!({ "kid": kid }));
+    for several in [
+        set(&[named(&P256, "a"), named(&EDWARDS, "b"), named(&RSA, "c")]),
+        set(&[RSA.jwk.clone(), EDWARDS.jwk.clone(), P256.jwk.clone()]),
+        set(&[
+            p256(2).jwk,
+            ed25519(2).jwk,
+            OTHER_RSA.jwk.clone(),
+            named(&RSA, "a"),
+            named(&EDWARDS, "a"),
+            P256.jwk.clone(),
+        ]),
+    ] {
+        for signer in [&*P256, &EDWARDS, &RSA] {
+            assert!(check(&nameless(signer), &several).is_ok(), "{}", signer.alg);
+        }
+        // The issuer may have a new key, of any algorithm.
+        for stranger in [p256(9), ed25519(9)] {
+            let refused = check(&nameless(&stranger), &several);
+            assert_eq!(refused, Err(Refused::UnknownKey));
+        }
+    }
+    let refused = check(&nameless(&EDWARDS), &P256.set());
+    assert_eq!(refused, Err(Refused::UnknownKey));
+    for alg in ["none", "HS256", "RS512", ""] {
+        let token = EDWARDS.token(&json!({"alg": alg}), &claims(&json!({})));
+        assert_eq!(check(&token, &EDWARDS.set()), Err(Refused::Bad), "{alg}");
+    }
+}
+
+#[test]
+fn at_most_eight_keys_are_tried_and_only_those_of_the_algorithm_count() {
+    let token = EDWARDS.token(&json!({"alg": "EdDSA"}), &claims(&json!({})));
+    let among = |before: u8| {
+        let strangers = (10..).map(|seed| ed25519(seed).jwk).take(before.into());
+        let others = (10..).map(|seed| p256(seed).jwk).take(10);
+        let keys: Vec<_> = others
+            .chain(strangers)
+            .chain([EDWARDS.jwk.clone()])
+            .collect();
+        check(&token, &set(&keys))
+    };
+    assert!(among(7).is_ok());
+    assert_eq!(among(8), Err(Refused::UnknownKey));
+}
+
+#[test]
+fn a_token_of_the_right_key_is_refused_for_what_it_says_and_not_for_its_key() {
+    let said = json!({"alg": "EdDSA"});
+    let token = EDWARDS.token(&said, &claims(&json!({"aud": {}})));
+    let two = set(&[EDWARDS.jwk.clone(), ed25519(2).jwk]);
+    assert_eq!(check(&token, &two), Err(Refused::Bad));
+}
+
+#[test]
+fn eddsa_goes_by_both_its_names() {
+    for said_by_key in [json!(null), json!("EdDSA"), json!("Ed25519")] {
+        let keys = set(&[EDWARDS.jwk(&json!({"kid": "k", "alg": said_by_key}))]);
+        for alg in ["EdDSA", "Ed25519"] {
+            for kid in [json!(null), json!("k")] {
+                let header = merged(&json!({ "alg": alg }), &json!({ "kid": kid }));
+                let token = EDWARDS.token(&header, &claims(&json!({})));
+                assert!(check(&token, &keys).is_ok(), "{alg} {said_by_key}");
+                let other = ed25519(2).token(&header, &claims(&json!({})));
+                assert!(check(&other, &keys).is_err());
+            }
+        }
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 //!
 //! A family is known by its `keyId`; keys and tokens themselves are never here,
 //! only a digest. Once revoked, a family stays so. What trading in a refresh
-//! token comes to is decided in [`trade`].
+//! token comes to is decided in `trade.rs`.
 
 mod trade;
 

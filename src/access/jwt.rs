@@ -5,6 +5,7 @@
 //! `Debug` text, and no token, however hostile, makes this panic.
 
 pub mod fetched;
+pub mod inline;
 pub mod keys;
 pub mod lifetime;
 pub mod policy;

@@ -89,7 +89,7 @@ impl Policies {
     /// Takes over what an object said of its policy to a caller of this key, whose
     /// family is alive then. `None` if it can't be read.
     pub fn learn(&mut self, source: &str, said: &str, key: KeyId, now: Millis) -> Option<()> {
-        let known = read(said)?;
+        let known = read(said, self.kept.recall(source).map(|kept| &kept.known))?;
         let before = self.kept.remove(source);
         let (asked, asked_since) = before
             .as_ref()
@@ -142,15 +142,18 @@ impl Policies {
     }
 }
 
-fn read(said: &str) -> Option<Known> {
+/// `before`: what was known. Of the same version it is not read again: inline keys
+/// take their time.
+fn read(said: &str, before: Option<&Known>) -> Option<Known> {
     let fields = Fields::of_body(said.as_bytes()).ok()?;
     let version: String = fields.text("version", 1, 32).ok()??;
-    // Checked when it was put in place.
-    let policy = Policy::parse(&fields.part("access").ok()?, Loopback::Allowed).ok()?;
-    Some(Known {
-        version: version.parse().ok()?,
-        policy: Rc::new(policy),
-    })
+    let version = version.parse().ok()?;
+    let policy = match before.filter(|known| known.version == version) {
+        Some(known) => Rc::clone(&known.policy),
+        // Checked when it was put in place.
+        None => Rc::new(Policy::parse(&fields.part("access").ok()?, Loopback::Allowed).ok()?),
+    };
+    Some(Known { version, policy })
 }
 
 /// The form in which an object says its policy.

@@ -1,7 +1,7 @@
 // A JWT that a source asks for: right ones are in, all others out with 401, whatever the key set's server does.
 
 import { expect, test } from "vitest";
-import { acquire, configure, expectError, grant, release, renew, stopClock } from "./support";
+import { acquire, admin, configure, expectError, grant, release, renew, stopClock } from "./support";
 import {
   acquireWith,
   AUDIENCE,
@@ -291,6 +291,19 @@ test.each<[string, object]>([
 ])("a policy that is wrong in %s is 400 and names it", async (field, jwt) => {
   const answer = await configure({ name: "never" }, { access: { jwt: { issuer: ISSUER, audience: AUDIENCE, ...jwt } } });
   expectError(answer, 400, "invalid_request", { field });
+});
+
+test("inline keys are shown as they were given, in the settings and in the audit", async () => {
+  const jwks = { note: { z: [1.5, "\u2028"], a: null }, keys: [EdDSA.jwk] };
+  const source = await sourceWith({ jwt: { issuer: ISSUER, audience: AUDIENCE, jwks } });
+  await expectIn(source, await token(EdDSA, claims()));
+  const shown = (await admin("GET", `/pools/${source.name}`)).body.settings;
+  expect(shown.access.jwt.jwks).toEqual(jwks);
+  expect((await configure(source, shown)).status).toBe(200);
+  await expectIn(source, await token(EdDSA, claims({ sub: "later" })));
+  const { entries } = (await admin("GET", `/pools/${source.name}/audit`)).body;
+  const created = entries.find(({ action }: { action: string }) => action === "created");
+  expect(created.detail.access.jwt.jwks).toEqual(jwks);
 });
 
 test("a source without a policy asks for no token", async () => {

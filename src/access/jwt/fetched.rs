@@ -119,6 +119,23 @@ mod tests {
     }
 
     #[test]
+    fn a_set_is_read_in_one_pass_however_deep_or_wide() {
+        let deep = format!("{}{}", "[".repeat(120_000), "]".repeat(120_000));
+        let wide = format!("[{}]", vec!["{}"; 80_000].join(","));
+        for more in [deep, wide] {
+            for set in [
+                format!(r#"{{"keys":[{KEY}],"more":{more}}}"#),
+                format!(r#"{{"keys":[{KEY},{{"kty":"OKP","more":{more}}}]}}"#),
+                format!(r#"{{"keys":[{KEY},{more}]}}"#),
+            ] {
+                assert!(matches!(of_body(&set), Fetched::Set(_)));
+            }
+            let set = format!(r#"{{"keys":{more}}}"#);
+            assert!(!matches!(of_body(&set), Fetched::Set(_)));
+        }
+    }
+
+    #[test]
     fn a_mark_of_order_before_a_set_is_skipped_once() {
         let set = format!(r#"{{"keys":[{KEY}]}}"#);
         assert!(matches!(

@@ -1,7 +1,7 @@
 //! What a source asks of a JWT, as its settings say it.
 
 use super::Expectation;
-use super::keys::{KeySet, private_member};
+pub use super::inline::InlineSet;
 pub use super::url::Loopback;
 use super::url::{MOST_URL_CHARS, is_key_set_url};
 use crate::access::policy::{MOST_CLAIM_CHARS, required};
@@ -21,8 +21,7 @@ const MOST_HEADER_CHARS: usize = 64;
 pub enum KeySource {
     /// A key set to fetch; checked by [`is_key_set_url`].
     Url(String),
-    /// A key set as JSON, from which [`KeySet`] can be read.
-    Inline(String),
+    Inline(InlineSet),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,7 +58,7 @@ impl JwtPolicy {
         };
         let (name, keys) = match &self.keys {
             KeySource::Url(url) => ("jwksUrl", Json::from(url.as_str())),
-            KeySource::Inline(set) => ("jwks", Json::read(set).unwrap_or(Json::Null)),
+            KeySource::Inline(set) => ("jwks", set.to_json()),
         };
         json.put(name, keys);
         json
@@ -99,27 +98,9 @@ fn key_source(fields: &Fields, loopback: Loopback) -> Result<KeySource, FieldErr
             "jwksUrl",
             "must be an https:// URL with a plain host name, without user, fragment or spaces.",
         ),
-        (None, Some(raw)) => {
-            let Some(set) = Json::read(raw.get()) else {
-                return refuse(
-                    fields,
-                    "jwks",
-                    "must be a JSON object like {\"keys\": […]}.",
-                );
-            };
-            let set = set.to_string();
-            if let Some((index, member)) = private_member(&set) {
-                let what = format!(
-                    "must hold public keys only, but keys[{index}] has the private part \
-                     \"{member}\"; that key is no longer a secret: replace it."
-                );
-                return refuse(fields, "jwks", &what);
-            }
-            match KeySet::parse(&set) {
-                Ok(_) => Ok(KeySource::Inline(set)),
-                Err(bad) => refuse(fields, "jwks", bad.message()),
-            }
-        }
+        (None, Some(raw)) => InlineSet::parse(raw.get())
+            .map(KeySource::Inline)
+            .or_else(|what| refuse(fields, "jwks", &what)),
     }
 }
 
@@ -179,10 +160,7 @@ mod tests {
         );
         assert_eq!(policy.header, "X-Swarmvia-Jwt");
         let policy = parse(&with(&format!(r#""jwks": {{ "keys" : [{EDWARDS}] }}"#))).unwrap();
-        let KeySource::Inline(set) = &policy.keys else {
-            panic!("not inline");
-        };
-        assert!(KeySet::parse(set).is_ok());
+        assert!(matches!(policy.keys, KeySource::Inline(_)));
         assert_eq!(parse(&policy.to_json().to_string()), Ok(policy));
     }
 

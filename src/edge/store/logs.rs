@@ -89,7 +89,7 @@ impl Store {
                 "at": row.natural("at"),
                 "requestId": row.text("request"),
                 "action": row.text("action"),
-                "detail": Json::read(&detail),
+                "detail": Json::passed_on(&detail),
                 "ip": row.text("ip"),
             }
         })

@@ -4,6 +4,7 @@
 //! that costs a multiple of the code. Nothing here is read back, except to be
 //! passed on: reading is for [`crate::fields`].
 
+mod read;
 pub mod shape;
 pub mod tokens;
 

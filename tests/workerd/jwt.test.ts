@@ -293,17 +293,19 @@ test.each<[string, object]>([
   expectError(answer, 400, "invalid_request", { field });
 });
 
-test("inline keys are shown as they were given, in the settings and in the audit", async () => {
+test("inline keys are shown as they were given, in the settings and in the audit, and the same again are no change", async () => {
   const jwks = { note: { z: [1.5, "\u2028"], a: null }, keys: [EdDSA.jwk] };
   const source = await sourceWith({ jwt: { issuer: ISSUER, audience: AUDIENCE, jwks } });
   await expectIn(source, await token(EdDSA, claims()));
   const shown = (await admin("GET", `/pools/${source.name}`)).body.settings;
   expect(shown.access.jwt.jwks).toEqual(jwks);
-  expect((await configure(source, shown)).status).toBe(200);
+  const reordered = { keys: jwks.keys, note: { a: null, z: jwks.note.z } };
+  const again = await configure(source, { ...shown, access: { ...shown.access, jwt: { ...shown.access.jwt, jwks: reordered } } });
+  expect(again.status).toBe(200);
   await expectIn(source, await token(EdDSA, claims({ sub: "later" })));
   const { entries } = (await admin("GET", `/pools/${source.name}/audit`)).body;
-  const created = entries.find(({ action }: { action: string }) => action === "created");
-  expect(created.detail.access.jwt.jwks).toEqual(jwks);
+  expect(entries.map(({ action }: { action: string }) => action)).toEqual(["minted", "minted", "created"]);
+  expect(entries[2].detail.access.jwt.jwks).toEqual(jwks);
 });
 
 test("a source without a policy asks for no token", async () => {

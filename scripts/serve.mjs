@@ -17,7 +17,11 @@ await main(async () => {
   await build();
   if (!process.env.ADMIN_TOKEN || !process.env.SIGNING_KEYS) ensureDevVars();
 
-  const workerd = launch({ ...options, env: { ...readDevVars(), ...process.env } });
+  const env = { ...readDevVars(), ...process.env };
+  if ((env.ADMIN_TOKEN ?? "").split(",").some((token) => token.trim().length < 32)) {
+    say("ADMIN_TOKEN must be 32 characters or more: until then control routes answer 503");
+  }
+  const workerd = launch({ ...options, env });
   for (const name of ["ADMIN_TOKEN", "SIGNING_KEYS"]) {
     say(`${name} comes from ${process.env[name] === undefined ? ".dev.vars" : "the environment"}`);
   }

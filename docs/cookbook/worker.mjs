@@ -123,7 +123,7 @@ async function lock(path, body, { name, patienceMs = 15_000, stop } = {}) {
   }
 }
 /** No answer of the service itself, so that it may have done what was asked. */
-const unheard = (status, body) => status === 0 || (status >= 500 && body.error !== "queue_timeout");
+const unheard = (status, body) => status === 0 || status === 408 || (status >= 500 && body.error !== "queue_timeout");
 
 async function acquire(waitMs, stop) {
   const end = now() + waitMs;

@@ -26,6 +26,8 @@ import uuid
 from concurrent.futures import ThreadPoolExecutor
 
 API, KEY_FILE = os.environ["LOCK_API"].rstrip("/"), os.environ.get("KEY_FILE")
+if not (KEY_FILE or os.environ.get("ACCESS_KEY")):
+    raise SystemExit("ACCESS_KEY is not set")
 log = logging.getLogger("slots")  # warnings go to stderr, unless the program says otherwise
 
 
@@ -200,7 +202,7 @@ def lock(path, body=None, headers=None, patience=15.0, line=None):
 
 def unheard(status, body):
     """No answer of the service itself, so that it may have done what was asked."""
-    return status == 0 or (status >= 500 and body.get("error") != "queue_timeout")
+    return status in (0, 408) or (status >= 500 and body.get("error") != "queue_timeout")
 
 
 class SlotLost(Exception):
@@ -371,6 +373,8 @@ def ended(number, _):
 
 
 if __name__ == "__main__":
+    if "UPSTREAM" not in os.environ:
+        raise SystemExit("UPSTREAM is not set")
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, ended)
     calls = int(sys.argv[1]) if len(sys.argv) > 1 else 1

@@ -24,7 +24,7 @@ export LOCK_API=${base}/pools/demo/lock
 
 Acquire a slot, waiting up to 5 s for a free one; the answer is shown and its slotId kept in SLOT:
 
-SLOT=$(curl -sS -w '\\n' -X POST "$LOCK_API/acquire" -H "X-Swarmvia-Key: $ACCESS_KEY" -d '{"waitMs":5000}' | tee /dev/stderr | sed -n 's/.*"slotId":"\\([^"]*\\)".*/\\1/p')
+SLOT=$(curl -sS -w '\\n' -X POST "$LOCK_API/acquire" -H "X-Swarmvia-Key: $ACCESS_KEY" -d '{"waitMs":5000}' | tee -a /dev/stderr | sed -n 's/.*"slotId":"\\([^"]*\\)".*/\\1/p')
 
 Renew it before its lease ends:
 

@@ -20,8 +20,13 @@ pub fn key_name(text: &str) -> Result<&str, FieldError> {
     if (1..=MOST_CHARS).contains(&name.chars().count()) {
         return Ok(name);
     }
+    Err(unfit_name())
+}
+
+/// What is said of a name that is no text, or of another length.
+pub fn unfit_name() -> FieldError {
     let message = format!("name must be a text of 1 to {MOST_CHARS} characters.");
-    Err(FieldError::new("name", message))
+    FieldError::new("name", message)
 }
 
 /// Whether a character leaves no trace of itself, or turns the text around it.

@@ -14,7 +14,7 @@ use super::config::Config;
 use super::js::Context;
 use super::{Fault, Reply, answered, door, forward, js, log, policy, refused};
 use crate::access::keys::{KeyGrant, SigningKeys};
-use crate::access::names::key_name;
+use crate::access::names::{key_name, unfit_name};
 use crate::access::refresh::RefreshSecret;
 use crate::access::refused::Credential;
 use crate::fields::{FieldError, Fields, check_strictly};
@@ -329,7 +329,9 @@ impl Operator<'_> {
         let signing = self.config.signing()?;
         check_strictly(body)?;
         let fields = Fields::of_body(body)?;
-        let name = fields.text("name", 1, usize::MAX)?;
+        let name = fields
+            .text("name", 0, usize::MAX)
+            .map_err(|_| unfit_name())?;
         let name = name.as_deref().map(key_name).transpose()?;
         let ttl = fields.within("ttlMs", LEAST_TTL_MS, MOST_KEY_TTL_MS)?;
         let refresh_ttl = fields.within("refreshTtlMs", LEAST_TTL_MS, MOST_REFRESH_TTL_MS)?;

@@ -233,6 +233,7 @@ impl Call<'_> {
             Err(problem) => {
                 let outcome = match problem.kind {
                     Kind::PayloadTooLarge => Outcome::PayloadTooLarge,
+                    Kind::RequestTimeout => Outcome::RequestTimeout,
                     _ => Outcome::InvalidRequest,
                 };
                 Err((problem, outcome))

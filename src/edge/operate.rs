@@ -135,7 +135,7 @@ impl Operation<'_> {
             if !condition.holds(place.as_ref().map(|source| source.header.version)) {
                 return Ok(Problem::new(
                     Kind::PreconditionFailed,
-                    "The settings are not at that version; read them again and decide anew.",
+                    "The settings are not at that version, or are there already; read them and decide anew.",
                 )
                 .into_answer());
             }

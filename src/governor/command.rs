@@ -300,6 +300,7 @@ outcomes! {
         Forbidden = 403 at door "forbidden"
     }
     invalid_request { InvalidRequest = 400 at door "invalid_request" }
+    request_timeout { RequestTimeout = 408 at door "request_timeout" }
     payload_too_large { PayloadTooLarge = 413 at door "payload_too_large" }
     left { Left = 499 at door "left" }
     omitted {

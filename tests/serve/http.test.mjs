@@ -310,5 +310,5 @@ test("a body of someone with a good credential has 30 s; an acquire is logged on
   }
   const id = (await unended.acquire)[0].head.match(/^x-swarmvia-request-id: (\w+)/im)[1];
   const { entries } = (await server.admin("GET", `/pools/odd/log?requestId=${id}`)).body;
-  assert.deepEqual(entries.map(({ outcome }) => outcome), ["invalid_request"]);
+  assert.deepEqual(entries.map(({ outcome, status }) => [outcome, status]), [["request_timeout", 408]]);
 });

@@ -83,14 +83,14 @@ test.each(["GET", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD"])("%s on a lock en
 });
 
 test.each([
-  ["POST", "/pools", "GET"],
-  ["POST", "/pools/demo", "DELETE, GET, PUT"],
-  ["PUT", "/pools/demo/slots", "GET"],
+  ["POST", "/pools", "GET, HEAD"],
+  ["POST", "/pools/demo", "DELETE, GET, HEAD, PUT"],
+  ["PUT", "/pools/demo/slots", "GET, HEAD"],
   ["GET", "/pools/demo/slots/1", "DELETE"],
-  ["DELETE", "/pools/demo/keys", "GET, POST"],
+  ["DELETE", "/pools/demo/keys", "GET, HEAD, POST"],
   ["PATCH", "/pools/demo/keys/0123456789abcdef", "DELETE"],
-  ["POST", "/healthz", "GET"],
-  ["PUT", "/openapi.json", "GET"],
+  ["POST", "/healthz", "GET, HEAD"],
+  ["PUT", "/openapi.json", "GET, HEAD"],
 ])("%s on %s is 405, and Allow says %s", async (method, path, allowed) => {
   const answer = await call(method, API + path);
   expectError(answer, 405, "method_not_allowed");

@@ -12,7 +12,7 @@ import { usePages } from "./use-pages";
 
 const OUTCOMES = [
   "granted", "no_free_slot", "queue_full", "rpm", "cooldown", "queue_timeout", "left",
-  "unauthorized", "invalid_request", "payload_too_large", "omitted",
+  "unauthorized", "invalid_request", "request_timeout", "payload_too_large", "omitted",
 ];
 const KEY_ID = /^[0-9a-f]{16}$/;
 const REQUEST_ID = /^[0-9a-f]{32}$/;

@@ -222,12 +222,10 @@ impl Operator<'_> {
         }
         check_strictly(body)?;
         let settings = Settings::parse(body, self.config.loopback)?;
-        let if_match = door::header(self.request, "If-Match");
-        let if_none_match = door::header(self.request, "If-None-Match");
         let action = Action::Put {
             source: source.to_owned(),
             version: Version(half(js::random())),
-            condition: Condition::parse(if_match.as_deref(), if_none_match.as_deref())?,
+            condition: self.condition()?,
         };
         let body = settings.to_json().to_string();
         let response = self
@@ -241,6 +239,13 @@ impl Operator<'_> {
             self.register(source, &response).await?;
         }
         Ok(Reply::Passed(response))
+    }
+
+    /// What the caller guards a change with.
+    fn condition(&self) -> Result<Condition, FieldError> {
+        let if_match = door::header(self.request, "If-Match");
+        let if_none_match = door::header(self.request, "If-None-Match");
+        Condition::parse(if_match.as_deref(), if_none_match.as_deref())
     }
 
     async fn explain(&self, source: &str, body: &[u8]) -> Result<Reply, Problem> {
@@ -279,7 +284,13 @@ impl Operator<'_> {
     /// The directory forgets the source also where the source is gone already:
     /// an earlier attempt may have come half way.
     async fn delete(&self, source: &str) -> Result<Reply, Problem> {
-        let response = self.call(source, Action::Delete, None, None).await?;
+        let action = Action::Delete {
+            condition: self.condition()?,
+        };
+        let response = self.call(source, action, None, None).await?;
+        if response.status() == Kind::PreconditionFailed.status() {
+            return Ok(Reply::Passed(response));
+        }
         let source = source.to_owned();
         let by = self.by();
         self.tell_directory(&DirectoryCall::Remove { source, by })

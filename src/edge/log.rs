@@ -71,7 +71,7 @@ async fn send(config: &Config, source: &str) -> Option<String> {
         forward::is_listed(config, source).await
     };
     let is_there = match listed {
-        Ok(true) => forward::batch(config, source, &batch.to_url()).await,
+        Ok(true) => deliver(config, source, batch).await,
         Ok(false) => Ok(false),
         Err(Fault) => {
             // The next refusal tries again.
@@ -90,4 +90,15 @@ async fn send(config: &Config, source: &str) -> Option<String> {
         }
         refusals.next(source, now)
     })
+}
+
+/// Hands a batch over; false if there is no such source. What can't be delivered
+/// is not worth a second try, nor is what would come after it.
+async fn deliver(config: &Config, source: &str, batch: Batch) -> Result<bool, Fault> {
+    for call in batch.into_calls() {
+        if !forward::batch(config, source, &call.to_url()).await? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }

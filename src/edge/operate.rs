@@ -23,7 +23,7 @@ use crate::json::{Json, object};
 use crate::outcome::Report;
 use crate::protocol::control::{Action, Condition, ControlCall};
 use crate::wire::answer::HttpAnswer;
-use crate::wire::problem::{Kind, Problem};
+use crate::wire::problem::Problem;
 
 /// # Errors
 /// If storage failed; then nothing was changed.
@@ -39,7 +39,7 @@ pub async fn serve(object: &Object, call: ControlCall, body: &str) -> Result<Htt
             version,
             condition,
         } => operation.put(source, *version, condition, body),
-        Action::Delete => operation.delete().await,
+        Action::Delete { condition } => operation.delete(condition).await,
         action => operation.turn(|source| operation.at_source(source, action, body)),
     }
 }
@@ -103,7 +103,7 @@ impl Operation<'_> {
             Action::Revoke { key } => self.revoke(source, *key),
             Action::Reset => self.reset(source),
             Action::Explain => Ok(self.explain(source, body)),
-            Action::Show | Action::Put { .. } | Action::Delete => {
+            Action::Show | Action::Put { .. } | Action::Delete { .. } => {
                 Ok(views::document(200, source, self.now))
             }
         }
@@ -133,11 +133,7 @@ impl Operation<'_> {
         };
         self.object.turn(self.now, |place| {
             if !condition.holds(place.as_ref().map(|source| source.header.version)) {
-                return Ok(Problem::new(
-                    Kind::PreconditionFailed,
-                    "The settings are not at that version, or are there already; read them and decide anew.",
-                )
-                .into_answer());
+                return Ok(Problem::precondition_failed().into_answer());
             }
             if let Some(source) = place {
                 self.change(source, version, settings)?;
@@ -202,21 +198,25 @@ impl Operation<'_> {
         Ok(())
     }
 
-    async fn delete(&self) -> Result<HttpAnswer, Fault> {
+    async fn delete(&self, condition: &Condition) -> Result<HttpAnswer, Fault> {
         let deleting = self.object.turn(self.now, |place| {
             let Some(source) = place else {
-                return Ok(None);
+                return Ok(Err(Problem::unknown("source")));
             };
+            if !condition.holds(Some(source.header.version)) {
+                return Ok(Err(Problem::precondition_failed()));
+            }
             let step = source.governor.apply(self.now, Command::Close);
             let deleting = self.object.store.delete_all()?;
             *place = None;
             self.object.waiting.timer().stop();
             self.object.news.stop();
             self.object.answer_waiters(step.effects);
-            Ok(Some(deleting))
+            Ok(Ok(deleting))
         })?;
-        let Some(deleting) = deleting else {
-            return Ok(Problem::unknown("source").into_answer());
+        let deleting = match deleting {
+            Ok(deleting) => deleting,
+            Err(problem) => return Ok(problem.into_answer()),
         };
         JsFuture::from(deleting)
             .await

@@ -27,7 +27,9 @@ pub enum Action {
         condition: Condition,
     },
     Show,
-    Delete,
+    Delete {
+        condition: Condition,
+    },
     /// What was learned is forgotten.
     Reset,
     /// A report comes as the body: what it would change.
@@ -77,7 +79,7 @@ impl Action {
             self,
             Self::Mint { .. }
                 | Self::Put { .. }
-                | Self::Delete
+                | Self::Delete { .. }
                 | Self::Reset
                 | Self::Revoke { .. }
                 | Self::Force { .. }
@@ -85,7 +87,7 @@ impl Action {
     }
 }
 
-/// What must hold before settings are replaced: `If-Match`, `If-None-Match`.
+/// What must hold before settings are replaced or a source is ended: `If-Match`, `If-None-Match`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Condition {
     /// `If-Match: *`, or a version that stands.
@@ -126,6 +128,29 @@ impl Condition {
         })
     }
 
+    fn put_into(&self, url: Url) -> Url {
+        let matches = self.matches.as_ref().map(|matches| match matches {
+            Matches::Any => "*".to_owned(),
+            Matches::OneOf(versions) => versions
+                .iter()
+                .map(ToString::to_string)
+                .collect::<Vec<_>>()
+                .join(","),
+        });
+        url.put_some("matches", matches.as_ref())
+    }
+
+    /// An earlier version sends none with a deletion.
+    fn of(query: &Query) -> Self {
+        Self {
+            matches: query.text("matches").map(|text| match text {
+                "*" => Matches::Any,
+                list => Matches::OneOf(list.split(',').filter_map(|v| v.parse().ok()).collect()),
+            }),
+            is_new: query.parse("isNew").unwrap_or(false),
+        }
+    }
+
     /// `standing`: the version of the source; `None` if there is no source.
     pub fn holds(&self, standing: Option<Version>) -> bool {
         let matches = match &self.matches {
@@ -156,7 +181,7 @@ impl ControlCall {
         let path = match self.action {
             Action::Put { .. } => "put",
             Action::Show => "show",
-            Action::Delete => "delete",
+            Action::Delete { .. } => "delete",
             Action::Reset => "reset",
             Action::Explain => "explain",
             Action::Slots { .. } => "slots",
@@ -177,19 +202,12 @@ impl ControlCall {
                 version,
                 condition,
             } => {
-                let matches = condition.matches.as_ref().map(|matches| match matches {
-                    Matches::Any => "*".to_owned(),
-                    Matches::OneOf(versions) => versions
-                        .iter()
-                        .map(ToString::to_string)
-                        .collect::<Vec<_>>()
-                        .join(","),
-                });
-                url.put("source", source)
-                    .put("version", version)
-                    .put_some("matches", matches.as_ref())
-                    .put("isNew", &condition.is_new)
+                let url = url.put("source", source).put("version", version);
+                condition.put_into(url).put("isNew", &condition.is_new)
             }
+            Action::Delete { condition } => condition
+                .put_into(url)
+                .put_some("isNew", condition.is_new.then_some(true).as_ref()),
             Action::Slots { limit, after } => {
                 url.put("limit", limit).put_some("after", after.as_ref())
             }
@@ -229,7 +247,7 @@ impl ControlCall {
                 url.put("limit", limit).put_some("before", before.as_ref())
             }
             Action::Revoke { key } => url.put("key", key),
-            Action::Show | Action::Delete | Action::Reset | Action::Explain => url,
+            Action::Show | Action::Reset | Action::Explain => url,
         };
         url.0
     }
@@ -241,18 +259,12 @@ impl ControlCall {
             "put" => Action::Put {
                 source: query.text("source")?.to_owned(),
                 version: query.parse("version")?,
-                condition: Condition {
-                    matches: query.text("matches").map(|text| match text {
-                        "*" => Matches::Any,
-                        list => {
-                            Matches::OneOf(list.split(',').filter_map(|v| v.parse().ok()).collect())
-                        }
-                    }),
-                    is_new: query.parse("isNew")?,
-                },
+                condition: Condition::of(&query),
             },
             "show" => Action::Show,
-            "delete" => Action::Delete,
+            "delete" => Action::Delete {
+                condition: Condition::of(&query),
+            },
             "reset" => Action::Reset,
             "explain" => Action::Explain,
             "slots" => Action::Slots {
@@ -317,7 +329,15 @@ mod tests {
         };
         let mut actions = vec![
             Action::Show,
-            Action::Delete,
+            Action::Delete {
+                condition: Condition::default(),
+            },
+            Action::Delete {
+                condition: Condition {
+                    matches: one_of(&[7]),
+                    is_new: false,
+                },
+            },
             Action::Reset,
             Action::Explain,
             Action::Slots {

@@ -12,7 +12,19 @@ const PATH: &str = "turned-away";
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Batch(pub Vec<TurnedAway>);
 
+/// Entries of one call: what is sent as a URL stays within 16 KiB.
+const MOST_IN_A_CALL: usize = 96;
+
 impl Batch {
+    /// The batch in as many calls as it takes.
+    pub fn into_calls(self) -> impl Iterator<Item = Self> {
+        let mut rest = self.0.into_iter();
+        std::iter::from_fn(move || {
+            let call: Vec<_> = rest.by_ref().take(MOST_IN_A_CALL).collect();
+            (!call.is_empty()).then_some(Self(call))
+        })
+    }
+
     pub fn to_url(&self) -> String {
         let mut url = Url::new(BASE, PATH);
         for one in &self.0 {
@@ -108,6 +120,29 @@ mod tests {
         ] {
             assert_eq!(Batch(entries).since(created_at, now), kept);
         }
+    }
+
+    #[test]
+    fn a_large_batch_goes_out_in_calls_whose_urls_are_short_and_lose_nothing() {
+        let one = |request| TurnedAway {
+            request: RequestId(request),
+            key: Some(KeyId(u64::MAX)),
+            ip: Some(Box::from("2001:db8:1111:2222:3333:4444:5555:6666")),
+            outcome: Outcome::PayloadTooLarge,
+            ago: Span::from_ms(499),
+            is_live: false,
+        };
+        for count in [0, 1, 96, 97, 1060] {
+            let all: Vec<_> = (0..count).map(|n| one(u128::MAX - n)).collect();
+            let mut arrived = Vec::new();
+            for call in Batch(all.clone()).into_calls() {
+                let url = call.to_url();
+                assert!(url.len() <= 16 * 1024, "{}", url.len());
+                arrived.extend(Batch::from_url(&url).unwrap().0);
+            }
+            assert_eq!(arrived, all);
+        }
+        assert_eq!(Batch::default().into_calls().count(), 0);
     }
 
     #[test]

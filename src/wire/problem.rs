@@ -125,6 +125,13 @@ impl Problem {
         Self::new(Kind::MethodNotAllowed, message).with_header("Allow", allow)
     }
 
+    pub fn precondition_failed() -> Self {
+        Self::new(
+            Kind::PreconditionFailed,
+            "The settings are not at that version, or are there already; read them and decide anew.",
+        )
+    }
+
     /// To the holder of a key that was good once: it was ours, so why it isn't good
     /// any more tells nothing to those who never had one.
     pub fn dead_access_key(why: Death) -> Self {

@@ -171,6 +171,20 @@ test("garbage keys reach it within a second, in a ring of their own, and say how
   expect(refused[1]).not.toHaveProperty("keyId");
 });
 
+test("two hundred calls of a live key that are refused at once have an entry each", async () => {
+  const source = await createSource({ access: { ipAllowlist: ["192.0.2.1/32"] } });
+  const call = () => acquire(source, { headers: { "CF-Connecting-IP": "192.0.2.2" } });
+  expect((await call()).status).toBe(403);
+  const answers = await Promise.all(Array.from({ length: 200 }, call));
+  expect(answers.every(({ status }) => status === 403)).toBe(true);
+  const all = async () => (await admin("GET", `/pools/${source.name}/log?limit=1000`)).body.entries;
+  await vi.waitFor(async () => expect((await all()).length).toBeGreaterThanOrEqual(201), { timeout: 3000, interval: 50 });
+  const entries = await all();
+  expect(entries).toHaveLength(201);
+  expect(new Set(entries.map(({ requestId }: { requestId: string }) => requestId)).size).toBe(201);
+  expect(entries.every(({ status, keyId }: { status: number; keyId?: string }) => status === 403 && keyId)).toBe(true);
+});
+
 test("callers whose key was good once can't push others out of it, and are found by their key", async () => {
   const clock = stopClock();
   const source = await createSource({ log: { keep: 100 }, concurrency: { limit: 10 } });

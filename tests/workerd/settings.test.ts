@@ -227,6 +227,24 @@ test("of two changes to the same version, one is made and the other is 412", asy
   expect(answers.map((answer) => answer.status).sort()).toEqual([200, 412, 412, 412]);
 });
 
+test("a deletion is guarded as a change is: at another version nothing is deleted", async () => {
+  const { name } = await createSource();
+  const path = `/pools/${name}`;
+  const read = (await admin("GET", path)).headers.get("ETag") ?? "";
+  await admin("PUT", path, { concurrency: { limit: 2 } }, { "If-Match": read });
+  for (const stale of [read, '"x"', "unquoted"]) {
+    expectError(await admin("DELETE", path, undefined, { "If-Match": stale }), 412, "precondition_failed");
+  }
+  expectError(await admin("DELETE", path, undefined, { "If-None-Match": '"x"' }), 400, "invalid_request");
+  expectError(await admin("DELETE", path, undefined, { "If-None-Match": "*" }), 412, "precondition_failed");
+  expect((await admin("GET", path)).body.settings.concurrency.limit).toBe(2);
+  expect((await admin("GET", "/pools?limit=1000")).body.pools.some((pool: { source: string }) => pool.source === name)).toBe(true);
+
+  const stands = (await admin("GET", path)).headers.get("ETag") ?? "";
+  expect((await admin("DELETE", path, undefined, { "If-Match": stands })).status).toBe(200);
+  for (const tag of [stands, "*", "x"]) expectError(await admin("DELETE", path, undefined, { "If-Match": tag }), 404, "not_found");
+});
+
 test("If-Match on a source that is not there is 412 and creates nothing; If-None-Match: * creates only", async () => {
   for (const tag of ["*", '"x"']) expectError(await admin("PUT", "/pools/guarded", {}, { "If-Match": tag }), 412, "precondition_failed");
   expect((await admin("GET", "/pools/guarded")).status).toBe(404);

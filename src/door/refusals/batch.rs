@@ -1,14 +1,19 @@
 //! What was gathered of one source: entries, and how many were left out.
 //!
 //! Callers whose key may be alive, callers of dead keys and strangers each have
-//! room of their own: none can use up another's.
+//! room of their own: none can use up another's. The first have far more of it: a
+//! key that lives is worth an entry for each call, and a tightened policy refuses
+//! a whole queue at once.
 
 use crate::governor::command::{Outcome, TurnedAway};
 use crate::governor::ids::{KeyId, RequestId};
 use crate::governor::time::{Millis, Span};
 
-/// Entries of a batch, of each class.
+/// Entries of a batch, of callers of dead keys and of strangers each.
 pub const MOST_ENTRIES: usize = 16;
+/// Entries of a batch, of callers whose key may be alive: more than come to one
+/// source in the time. Each has its line in the log, as if it had got further.
+pub const MOST_LIVE_ENTRIES: usize = 1024;
 
 /// In a batch, in this order.
 #[derive(Debug)]
@@ -60,8 +65,14 @@ impl Gathered {
     }
 
     pub fn add(&mut self, one: TurnedAway, now: Millis) {
+        let is_live = one.key.is_some() && one.is_live;
+        let most = if is_live {
+            MOST_LIVE_ENTRIES
+        } else {
+            MOST_ENTRIES
+        };
         let class = self.class_of(&one);
-        if class.entries.len() < MOST_ENTRIES {
+        if class.entries.len() < most {
             class.entries.push((now, one));
         } else {
             class.omit(&one, now);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
-use super::batch::MOST_ENTRIES;
+use super::batch::{MOST_ENTRIES, MOST_LIVE_ENTRIES};
 use super::*;
 use crate::governor::command::Outcome;
 use crate::governor::ids::KeyId;
@@ -208,6 +208,24 @@ fn callers_of_live_keys_of_dead_ones_and_of_none_have_room_of_their_own() {
     assert_eq!(omitted[0].key, Some(KeyId(7)));
     assert!(omitted[0].is_dead() && omitted[0].ago == Span::from_ms(499));
     assert_eq!(omitted[1].key, None);
+}
+
+/// Two hundred at once, a queue that a tightened policy sends away.
+#[test]
+fn each_call_of_a_live_key_has_an_entry_of_its_own_up_to_a_bound() {
+    for refused in [1, 17, 200, MOST_LIVE_ENTRIES, MOST_LIVE_ENTRIES + 5] {
+        let mut refusals = Refusals::new();
+        refusals.is_present("demo");
+        for _ in 0..refused {
+            refusals.gather("demo", one(Some(1), true), at(0));
+            refusals.gather("demo", stranger(), at(0));
+        }
+        let batch = refusals.take("demo", at(500), || RequestId(0)).unwrap();
+        let has_entry = |one: &&TurnedAway| one.is_live && one.outcome == Outcome::Unauthorized;
+        let entries = batch.iter().filter(has_entry).count();
+        assert_eq!(entries, refused.min(MOST_LIVE_ENTRIES));
+        assert_eq!(count(&batch) as usize, 2 * refused);
+    }
 }
 
 proptest! {

@@ -211,7 +211,15 @@ mod tests {
     #[test]
     fn what_was_stored_by_position_is_read_and_still_written_in_front() {
         let tally = Tally::from_text(POSITIONAL).unwrap();
-        assert_eq!(tally.outcomes, [12, 3, 0, 0, 5, 0, 0, 0, 0, 0, 7]);
+        let counts = Outcome::WORDS.into_iter().zip(tally.outcomes);
+        let counts: Vec<_> = counts.filter(|(_, count)| *count > 0).collect();
+        let expected = [
+            ("granted", 12),
+            ("queue_full", 3),
+            ("no_free_slot", 5),
+            ("omitted", 7),
+        ];
+        assert_eq!(counts, expected);
         assert_eq!((tally.released, tally.expired, tally.throttled), (11, 2, 1));
         assert_eq!((tally.queued.count(), tally.queued.sum_ms), (12, 64));
         assert_eq!((tally.held.count(), tally.held.sum_ms), (11, 42));

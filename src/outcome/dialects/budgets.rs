@@ -3,7 +3,7 @@
 //! or their window.
 
 use super::groups::{Group, count, standing};
-use super::names::{self, Name, Role};
+use super::names::{self, Name, Role, Unit};
 use super::values::{self, Count, Item, MOST_ITEMS};
 use super::{pairs, sentences};
 use crate::governor::time::{Millis, Span};
@@ -115,11 +115,27 @@ impl Budgets {
             return false;
         }
         for (key, value) in &pairs {
-            if let Some(name) = names::read(&format!("{raw}-{key}")) {
+            let Some(name) = names::read(&format!("{raw}-{key}")) else {
+                continue;
+            };
+            // `Remaining: 49 requests`
+            let is_count = matches!(name.role, Role::Limit | Role::Remaining | Role::Used);
+            if !is_count || !self.read_sentence(&name, value) {
                 self.read_one(&name, value);
             }
         }
         true
+    }
+
+    /// Pairs under `x-throttle-status`: as under the same name without the word
+    /// that makes it none of a number.
+    fn read_pairs_of(&mut self, raw: &str, value: &str) -> bool {
+        let owner = names::without_denial(raw);
+        let Some(name) = names::read(&owner) else {
+            return false;
+        };
+        let is_of_counts = matches!(name.role, Role::State | Role::Entry | Role::Limit);
+        is_of_counts && self.read_pairs(&owner, &name, value)
     }
 
     /// Rules of `hits:seconds:penalty` in a header that is named after whom they
@@ -128,7 +144,13 @@ impl Budgets {
         let owners = name.scope.split('-').filter(|word| *word != STATE);
         let scope = owners.collect::<Vec<_>>().join("-");
         let is_state = scope.len() != name.scope.len();
+        // A credential: rules count calls.
+        let scope = match name.unit {
+            Some(Unit::Tokens) => format!("{scope}-token"),
+            _ => scope,
+        };
         let rule = Name {
+            unit: name.unit.filter(|unit| *unit != Unit::Tokens),
             role: if is_state { Role::Used } else { Role::Limit },
             scope,
             ..name.clone()
@@ -142,8 +164,12 @@ impl Budgets {
         self.read_counts(&rule, value);
     }
 
-    /// A sentence under a name that has no number: it must say what remains.
-    pub fn read_message(&mut self, value: &str) {
+    /// A sentence, or pairs, under a name that has no number: it must say what
+    /// remains.
+    pub fn read_message(&mut self, raw: &str, value: &str) {
+        if pairs::tell_rest(value) && self.read_pairs_of(raw, value) {
+            return;
+        }
         if sentences::is_sentence(value)
             && let Some(entry) = sentences::budget(value)
             && entry.remaining.is_some()
@@ -177,7 +203,10 @@ impl Budgets {
             return false;
         }
         match name.role {
-            Role::Limit => entry.limit = entry.limit.or(sentences::leading(value)),
+            // `0 left until …` under `quota`: the words behind it come first.
+            Role::Limit if entry.remaining.is_none() && entry.used.is_none() => {
+                entry.limit = entry.limit.or(sentences::leading(value));
+            }
             Role::Remaining => entry.remaining = entry.remaining.or(sentences::leading(value)),
             _ => {}
         }
@@ -283,6 +312,7 @@ impl Budgets {
                 group.tell(&policies, &mut windows);
             }
         }
+        self.void_halves(&mut windows);
         let live = windows.len();
         for policy in self.policies.iter().take(MOST_BUDGETS) {
             let mut window = self.window(policy, None);
@@ -299,6 +329,32 @@ impl Budgets {
         }
         windows.truncate(MOST_BUDGETS);
         windows
+    }
+
+    /// Nothing left under one name, of a limit of nothing under another: as void as
+    /// under one, unless a third has a limit.
+    fn void_halves(&self, windows: &mut [Window]) {
+        let groups = || self.groups.iter().take(MOST_BUDGETS);
+        for place in 0..windows.len() {
+            let Some(window) = windows.get(place) else {
+                return;
+            };
+            let is_near =
+                |scope: &str| window.scope == scope || window.scope.is_empty() || scope.is_empty();
+            let is_half = window.limit.is_none() && window.remaining == Some(0);
+            let of_nothing = |group: &Group| {
+                group.is_of_nothing()
+                    && group.unit.unwrap_or_default() == window.unit
+                    && is_near(&group.scope)
+            };
+            let has_limit = |other: &Window| {
+                other.unit == window.unit && other.limit.is_some() && is_near(&other.scope)
+            };
+            let is_void = is_half && groups().any(of_nothing) && !windows.iter().any(has_limit);
+            if let Some(window) = windows.get_mut(place).filter(|_| is_void) {
+                window.standing = Standing::Void;
+            }
+        }
     }
 
     fn policies_of(&self, scope: &str) -> Vec<&Entry> {

@@ -320,6 +320,10 @@ proptest! {
 /// 64 KiB is the most that a report can bring; a value is cut long before. The
 /// bound is a debug build's on a busy machine: what is quadratic is far past it.
 #[test]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a native test of how long it takes"
+)]
 fn a_report_full_of_one_mark_is_soon_read() {
     let marks = [
         ",",
@@ -376,10 +380,10 @@ fn a_report_full_of_one_mark_is_soon_read() {
     for mark in marks {
         for length in [4096, 65_536] {
             let value = mark.repeat(length / mark.len());
-            let named = names
+            let chosen = names
                 .iter()
                 .take(if length > 4096 { 1 } else { names.len() });
-            let headers: Map<String, Value> = named
+            let headers: Map<String, Value> = chosen
                 .map(|name| ((*name).to_owned(), value.clone().into()))
                 .collect();
             let began = std::time::Instant::now();

@@ -316,3 +316,81 @@ proptest! {
         prop_assert_eq!(read, Some(Span::from_seconds(seconds.min(7))));
     }
 }
+
+/// 64 KiB is the most that a report can bring; a value is cut long before. The
+/// bound is a debug build's on a busy machine: what is quadratic is far past it.
+#[test]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a native test of how long it takes"
+)]
+fn a_report_full_of_one_mark_is_soon_read() {
+    let marks = [
+        ",",
+        ";",
+        "=",
+        ":",
+        "/",
+        " ",
+        "&",
+        "|",
+        "\"",
+        "(",
+        "[",
+        "{",
+        "{\"a\":",
+        "-",
+        "9",
+        "9,",
+        "9 ",
+        "9:",
+        "9.",
+        "a=",
+        "a:1;",
+        "a=1,",
+        "\"a\";r=0,",
+        "1,234",
+        "1 234 ",
+        "5:10:60,",
+        "remaining ",
+        "5 of 6 ",
+        "per 5 minute ",
+        "Mon, ",
+        "00:",
+        "1ms ",
+        "é",
+        "\u{a0}",
+    ];
+    let names = [
+        "x-ratelimit",
+        "x-ratelimit-limit",
+        "ratelimit-remaining",
+        "x-rate-limit-used",
+        "x-ratelimit-reset",
+        "ratelimit-policy",
+        "retry-after",
+        "x-ratelimit-window",
+        "x-ratelimit-status",
+        "x-acme-quota",
+        "x-rate-limit-ip-state",
+        "date",
+    ];
+    let now = Millis::from_epoch(1_791_201_600_000);
+    let mut slowest = (std::time::Duration::ZERO, "");
+    for mark in marks {
+        for length in [4096, 65_536] {
+            let value = mark.repeat(length / mark.len());
+            let chosen = names
+                .iter()
+                .take(if length > 4096 { 1 } else { names.len() });
+            let headers: Map<String, Value> = chosen
+                .map(|name| ((*name).to_owned(), value.clone().into()))
+                .collect();
+            let began = std::time::Instant::now();
+            let _ = read(&Value::Object(headers), now);
+            slowest = slowest.max((began.elapsed(), mark));
+        }
+    }
+    println!("slowest: {slowest:?}");
+    assert!(slowest.0 < std::time::Duration::from_secs(2), "{slowest:?}");
+}

@@ -110,7 +110,7 @@ impl Rate {
             let value = grouping::ungrouped(value.trim(), has_lists);
             let Some(name) = names::read(raw) else {
                 if names::may_tell_in_words(raw) {
-                    budgets.read_message(&value);
+                    budgets.read_message(raw, &value);
                 }
                 continue;
             };

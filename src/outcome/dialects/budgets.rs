@@ -2,20 +2,23 @@
 //! in their role only belong together, and items of their lists by their place
 //! or their window.
 
-use super::groups::{Group, count, standing};
-use super::names::{self, Name, Role};
-use super::values::{self, Count, Item, MOST_ITEMS};
-use super::{pairs, sentences};
+mod told;
+mod wholes;
+
+use super::groups::Group;
+use super::names::{Name, Role};
+use super::sentences;
+use super::values::{self, Item, MOST_ITEMS};
 use crate::governor::time::{Millis, Span};
 use crate::outcome::durations::{self, Decimal, When};
-use crate::outcome::structured::{self, Entry};
-use crate::outcome::windows::{Reset, ResetKind, Standing, Window};
+use crate::outcome::structured::Entry;
+use crate::outcome::windows::{Reset, ResetKind};
+
+use self::wholes::entries;
 
 /// Budgets of one kind in a response; real ones tell of a dozen. What follows
 /// compares them with one another.
 const MOST_BUDGETS: usize = 64;
-/// In the name of a header that tells how a rule stands.
-const STATE: &str = "state";
 
 /// Everything that the headers of a response say of budgets.
 pub struct Budgets {
@@ -50,33 +53,6 @@ impl Budgets {
         }
     }
 
-    /// A value that may tell of a whole budget.
-    fn read_told(&mut self, raw: &str, name: &Name, value: &str) {
-        let is_whole = matches!(name.role, Role::State | Role::Entry);
-        // `api-usage=18/5000`, `b=per_hour;q=100;r=99;t=1`
-        let is_dictionary = match name.role {
-            Role::Limit | Role::Used => is_dictionary(value),
-            _ => is_whole && structured::is_structured(value),
-        };
-        let told = if is_dictionary {
-            entries(name, value)
-        } else {
-            Vec::new()
-        };
-        if !told.iter().any(Entry::tells) && self.read_pairs(raw, name, value) {
-            return;
-        }
-        self.states.extend(told);
-        if is_dictionary {
-            return;
-        }
-        if is_whole && values::is_of_rules(value) {
-            self.read_rules(name, value);
-        } else if !self.read_sentence(name, value) {
-            self.read_one(name, value);
-        }
-    }
-
     /// A value that says one thing, or a list of it.
     fn read_one(&mut self, name: &Name, value: &str) {
         match name.role {
@@ -95,97 +71,6 @@ impl Budgets {
             }
             Role::Entry | Role::RetryAfter | Role::Policy => {}
         }
-    }
-
-    /// `user-hour-lim:3500;user-hour-rem:500`: each pair as the header that it
-    /// could be. True if that is what the value is.
-    fn read_pairs(&mut self, raw: &str, name: &Name, value: &str) -> bool {
-        let pairs = pairs::of(value);
-        let says_what = |key: &str| {
-            names::read(&format!("ratelimit-{key}")).is_some_and(|read| match read.role {
-                Role::State | Role::Entry => {
-                    let is_whole = matches!(name.role, Role::State | Role::Entry);
-                    !is_whole && (read.window_ms.is_some() || read.unit.is_some())
-                }
-                Role::RetryAfter | Role::Policy => false,
-                _ => true,
-            })
-        };
-        if name.is_weak || !pairs.iter().any(|(key, _)| says_what(key)) {
-            return false;
-        }
-        for (key, value) in &pairs {
-            if let Some(name) = names::read(&format!("{raw}-{key}")) {
-                self.read_one(&name, value);
-            }
-        }
-        true
-    }
-
-    /// Rules of `hits:seconds:penalty` in a header that is named after whom they
-    /// bind (another may list those names), and their state in one beside it.
-    fn read_rules(&mut self, name: &Name, value: &str) {
-        let owners = name.scope.split('-').filter(|word| *word != STATE);
-        let scope = owners.collect::<Vec<_>>().join("-");
-        let is_state = scope.len() != name.scope.len();
-        let rule = Name {
-            role: if is_state { Role::Used } else { Role::Limit },
-            scope,
-            ..name.clone()
-        };
-        if is_state {
-            let waits = values::items(value).into_iter();
-            let penalty = waits.filter_map(|item| item.penalty).max();
-            let penalty = penalty.filter(|span| durations::is_plausible(*span));
-            self.penalty = self.penalty.max(penalty.filter(|span| !span.is_zero()));
-        }
-        self.read_counts(&rule, value);
-    }
-
-    /// A sentence under a name that has no number: it must say what remains.
-    pub fn read_message(&mut self, value: &str) {
-        if sentences::is_sentence(value)
-            && let Some(entry) = sentences::budget(value)
-            && entry.remaining.is_some()
-        {
-            self.states.push(entry);
-        }
-    }
-
-    /// A value in words. True if that is what it is.
-    fn read_sentence(&mut self, name: &Name, value: &str) -> bool {
-        let is_read = |item: &Item| item.count.is_some() || item.window.is_some();
-        if !sentences::is_sentence(value)
-            || (name.role != Role::Entry && values::items(value).iter().all(is_read))
-        {
-            return false;
-        }
-        let told = sentences::budget(value).or_else(|| {
-            // `42 requests`
-            let count = sentences::counted(value)?;
-            let mut entry = Entry::default();
-            match name.role {
-                Role::Limit => entry.limit = Some(count),
-                Role::Remaining => entry.remaining = Some(count),
-                _ => return None,
-            }
-            Some(entry)
-        });
-        let Some(mut entry) = told else { return false };
-        // A name of anything is believed if the value leaves no doubt.
-        if name.is_weak && (entry.remaining.is_none() || !entry.has_more_than_remaining()) {
-            return false;
-        }
-        match name.role {
-            Role::Limit => entry.limit = entry.limit.or(sentences::leading(value)),
-            Role::Remaining => entry.remaining = entry.remaining.or(sentences::leading(value)),
-            _ => {}
-        }
-        entry.unit = entry.unit.or(name.unit);
-        entry.scope.clone_from(&name.scope);
-        entry.window = entry.window.or(name.window_ms.map(Span::from_ms));
-        self.states.push(entry);
-        true
     }
 
     fn read_counts(&mut self, name: &Name, value: &str) {
@@ -267,96 +152,12 @@ impl Budgets {
         #[expect(clippy::indexing_slicing, reason = "found or pushed above")]
         &mut self.groups[place]
     }
-
-    pub fn into_windows(self) -> Vec<Window> {
-        let mut windows = Vec::new();
-        for state in self.states.iter().take(MOST_BUDGETS) {
-            let limit = state.limit.and_then(Count::whole);
-            let policies = self.policies_of(&state.scope);
-            let policy = structured::policy_of(state.name.as_deref(), limit, &policies);
-            windows.push(self.window(state, policy));
-        }
-        for group in self.groups.iter().take(MOST_BUDGETS) {
-            if group.is_believed() {
-                let mut policies = self.policies_of(&group.scope);
-                policies.extend(&group.policies);
-                group.tell(&policies, &mut windows);
-            }
-        }
-        let live = windows.len();
-        for policy in self.policies.iter().take(MOST_BUDGETS) {
-            let mut window = self.window(policy, None);
-            if window.standing == Standing::InUse {
-                window.standing = Standing::Idle;
-            }
-            // One that a state or a triple speaks of is told already.
-            let is_same = |other: &Window| {
-                !other.is_empty() && other.unit == window.unit && other.scope == window.scope
-            };
-            if !windows.iter().take(live).any(is_same) {
-                windows.push(window);
-            }
-        }
-        windows.truncate(MOST_BUDGETS);
-        windows
-    }
-
-    fn policies_of(&self, scope: &str) -> Vec<&Entry> {
-        let mut policies = Vec::new();
-        for policy in self.policies.iter().take(MOST_BUDGETS) {
-            if policy.scope == scope {
-                policies.push(policy);
-            }
-        }
-        policies
-    }
-
-    /// The window of a state, with what its policy adds.
-    fn window(&self, entry: &Entry, policy: Option<&Entry>) -> Window {
-        let unit = policy.and_then(|policy| policy.unit).or(entry.unit);
-        let length = policy.and_then(|policy| policy.window).or(entry.window);
-        let limit = entry.limit.or(policy.and_then(|policy| policy.limit));
-        let mut window = Window {
-            unit: unit.unwrap_or_default(),
-            scope: entry.scope.clone(),
-            reset: entry
-                .reset
-                .and_then(|when| reset(when, self.now, false, false)),
-            length,
-            is_length_stated: length.is_some(),
-            standing: standing(&entry.scope, entry.name.as_deref()),
-            ..Window::default()
-        };
-        count(&mut window, limit, entry.remaining, entry.used);
-        window
-    }
-}
-
-/// The entries of a value, with whose they are.
-fn entries(name: &Name, value: &str) -> Vec<Entry> {
-    let mut entries = structured::entries(value);
-    entries.retain(|entry| {
-        let is_pair = entry.used.is_some() && entry.limit.is_some();
-        is_pair || !name.is_weak
-    });
-    for entry in &mut entries {
-        entry.unit = entry.unit.or(name.unit);
-        entry.scope.clone_from(&name.scope);
-    }
-    entries
 }
 
 /// `resets-after: 00:00:05`; under other names it could be a time of the day.
 pub fn countdown(name: &Name, text: &str) -> Option<When> {
     let is_clock = name.is_countdown && text.contains(':');
     is_clock.then(|| durations::clock(text).map(When::In))?
-}
-
-/// Whether a value begins with a key, rather than having parameters behind a
-/// count.
-fn is_dictionary(value: &str) -> bool {
-    let first = value.split([',', ';']).next().unwrap_or_default();
-    first.contains('=') && !first.starts_with('"')
 }
 
 fn reset(when: When, now: Millis, is_span: bool, is_bare: bool) -> Option<Reset> {

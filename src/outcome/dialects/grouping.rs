@@ -35,11 +35,15 @@ pub fn ungrouped(value: &str, has_lists: bool) -> Cow<'_, str> {
             rest = rest.get(c.len_utf8()..).unwrap_or_default();
             continue;
         }
-        let end = number(&out, rest, has_lists);
         let digits = rest.find(|c: char| !c.is_ascii_digit());
-        let end = end.unwrap_or(digits.unwrap_or(rest.len()));
+        let digits = digits.unwrap_or(rest.len());
+        // Most numbers have no mark: those are soon done with.
+        let end = is_marked(rest, digits)
+            .then(|| number(&out, rest, has_lists))
+            .flatten();
+        let end = end.unwrap_or(digits);
         let (number, after) = rest.split_at_checked(end).unwrap_or((rest, ""));
-        if end == digits.unwrap_or(rest.len()) {
+        if end == digits {
             out.push_str(number);
         } else {
             out.extend(number.chars().filter(char::is_ascii_digit));
@@ -47,6 +51,15 @@ pub fn ungrouped(value: &str, has_lists: bool) -> Cow<'_, str> {
         rest = after;
     }
     Cow::Owned(out)
+}
+
+/// Whether a mark and another digit stand behind the first `digits`.
+fn is_marked(text: &str, digits: usize) -> bool {
+    let mut behind = text.get(digits..).unwrap_or_default().chars();
+    let has_mark = behind
+        .next()
+        .is_some_and(|c| c == ',' || MARKS.contains(&c));
+    (1..=3).contains(&digits) && has_mark && behind.next().is_some_and(is_digit)
 }
 
 /// The end of the number with marks that `text` begins with, behind `before`.

@@ -81,6 +81,17 @@ impl Group {
         !self.is_weak || is_pair || is_whole || is_bucket
     }
 
+    /// A limit of nothing, and no word of what is left of it.
+    pub fn is_of_nothing(&self) -> bool {
+        let is_zero = |item: &Item| {
+            item.count
+                .and_then(Count::number)
+                .is_some_and(Decimal::is_zero)
+        };
+        let is_alone = self.remaining.is_empty() && self.used.is_empty();
+        is_alone && !self.limits.is_empty() && self.limits.iter().all(is_zero)
+    }
+
     fn window(&self, place: usize, policies: &[&Entry]) -> Window {
         let limit = nth(&self.limits, place, None);
         let stated = limit.and_then(|item| item.window);

@@ -6,7 +6,7 @@
 
 use super::sums::Sum;
 use super::vendors;
-use super::vocabulary::Word;
+use super::vocabulary::{Word, words};
 
 /// What the value of a header is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,6 +110,14 @@ pub fn may_tell_in_words(name: &str) -> bool {
             .any(|word| lower.contains(word))
 }
 
+/// A name without the words that make it none of a number.
+pub fn without_denial(name: &str) -> String {
+    let lower = name.to_ascii_lowercase();
+    let kept = words(&lower).into_iter();
+    let kept = kept.filter(|(word, _)| *word != Some(Word::Deny));
+    kept.map(|(_, text)| text).collect::<Vec<_>>().join("-")
+}
+
 /// Words of a second tier of service: it has budgets of its own, and the first
 /// goes on when they are used up.
 const TIERS: [&str; 16] = [
@@ -132,7 +140,7 @@ const TIERS: [&str; 16] = [
 ];
 
 /// Words of a programme that isn't in force yet.
-const NOTICES: [&str; 8] = [
+const NOTICES: [&str; 9] = [
     "beta",
     "alpha",
     "preview",
@@ -140,6 +148,7 @@ const NOTICES: [&str; 8] = [
     "upcoming",
     "planned",
     "shadow",
+    "dry",
     "dryrun",
 ];
 

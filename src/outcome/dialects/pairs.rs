@@ -4,6 +4,7 @@
 //! A key behind the header's name is read as a name, by the same rules; what the
 //! key says of its window, unit and owner counts as it does there.
 
+use super::names::{self, Role};
 use super::values::{split, unquoted};
 use crate::fields::Members;
 
@@ -35,6 +36,16 @@ pub fn of(value: &str) -> Vec<(String, String)> {
         }
     }
     pairs
+}
+
+/// Whether the pairs of a value say what remains, or what is used of what.
+pub fn tell_rest(value: &str) -> bool {
+    let roles: Vec<Role> = of(value)
+        .iter()
+        .filter_map(|(key, _)| Some(names::read(&format!("ratelimit-{key}"))?.role))
+        .collect();
+    let has = |role| roles.contains(&role);
+    has(Role::Limit) && (has(Role::Remaining) || has(Role::Used))
 }
 
 fn is_key(key: &str) -> bool {

@@ -172,6 +172,10 @@ fn part(before: &[String], behind: &[String]) -> Option<Part> {
         _ => {}
     }
     match said {
+        // `rate limit: 99 of 100 left`: the label is of both.
+        Some(Part::Limit) if behind.first().is_some_and(|word| word == "of") => {
+            return first_count(until_number(behind));
+        }
         // `time remaining: 30`
         Some(Part::Remaining) if is_time || before.iter().any(|word| word == "time") => {
             return Some(Part::Reset);

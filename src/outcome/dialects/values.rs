@@ -231,8 +231,13 @@ impl Item {
         }
         self.window = durations::window(right, None);
         if self.window.is_some() {
-            // `100 requests per minute`
-            self.count = left.split_whitespace().next().and_then(Count::parse);
+            // `100 requests per minute`; with two numbers it is a sentence.
+            let (count, what) = left.split_once(char::is_whitespace).unwrap_or((left, ""));
+            if what.contains(|c: char| c.is_ascii_digit()) {
+                self.window = None;
+                return;
+            }
+            self.count = Count::parse(count);
             self.is_policy = true;
         }
     }

@@ -36,7 +36,7 @@ pub mod snapshot;
 pub mod tally;
 pub mod time;
 
-use command::{Command, Effect, Outcome, Renewed, Reply, Verdict};
+use command::{Command, Dismissal, Effect, Outcome, Renewed, Reply, Verdict};
 use cooldown::Cooldown;
 use ids::{Ref, SlotId};
 use learning::Learning;
@@ -205,7 +205,7 @@ impl Governor {
             }
             Command::Dismiss { key } => {
                 let callers = self.queue.take_all(|caller| caller.key == key);
-                self.dismiss(now, &callers, effects);
+                self.dismiss(now, &callers, Dismissal::KeyRevoked, effects);
                 Reply::Done
             }
             Command::TurnedAway(those) => {
@@ -216,7 +216,7 @@ impl Governor {
             }
             Command::Close => {
                 let callers = self.queue.take_all(|_| true);
-                self.dismiss(now, &callers, effects);
+                self.dismiss(now, &callers, Dismissal::SourceDeleted, effects);
                 Reply::Done
             }
         }
@@ -238,7 +238,7 @@ impl Governor {
     fn time_out(&mut self, at: Millis, of: End, effects: &mut Vec<Effect>) {
         while let Some(caller) = self.queue.expire(Deadline { at, of }) {
             let verdict = match caller.deadline.of {
-                End::Key => Verdict::Dismissed,
+                End::Key => Verdict::Dismissed(Dismissal::KeyEnded),
                 // What kept it waiting to the end, though it may be over since.
                 End::Wait => Verdict::TimedOut(self.refusal(caller.deadline.at)),
             };
@@ -255,7 +255,7 @@ impl Governor {
         }
         let carries = |caller: &Caller| policy.carries(caller.carrier);
         let callers = self.queue.take_all(|caller| !carries(caller));
-        self.dismiss(now, &callers, effects);
+        self.dismiss(now, &callers, Dismissal::WrongCarrier, effects);
         for caller in self
             .queue
             .take_all(|caller| !policy.admits(caller.ip.as_deref()))
@@ -270,9 +270,15 @@ impl Governor {
         }
     }
 
-    fn dismiss(&mut self, now: Millis, callers: &[Caller], effects: &mut Vec<Effect>) {
+    fn dismiss(
+        &mut self,
+        now: Millis,
+        callers: &[Caller],
+        why: Dismissal,
+        effects: &mut Vec<Effect>,
+    ) {
         for caller in callers {
-            self.turn_away(now, caller, Verdict::Dismissed, effects);
+            self.turn_away(now, caller, Verdict::Dismissed(why), effects);
         }
     }
 

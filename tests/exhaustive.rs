@@ -110,7 +110,7 @@ impl Real {
             Verdict::Refused(Refusal::QueueFull { .. }) => return Said::QueueFull,
             Verdict::Refused(Refusal::NoFreeSlot { .. }) => return Said::NoFreeSlot,
             Verdict::TimedOut(Refusal::NoFreeSlot { .. }) => return Said::TimedOut,
-            Verdict::Dismissed => return Said::KeyEnded,
+            Verdict::Dismissed(_) => return Said::KeyEnded,
             other => panic!("{other:?}"),
         };
         let until = since_start(grant.lease_deadline);

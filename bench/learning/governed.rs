@@ -94,7 +94,7 @@ impl Governed {
             }
             Verdict::Refused(_)
             | Verdict::TimedOut(_)
-            | Verdict::Dismissed
+            | Verdict::Dismissed(_)
             | Verdict::Forbidden => Answer::Later(None),
         };
         answers.push((caller, told));

@@ -2,16 +2,27 @@
 //!
 //! Nothing in it may be unseen, or change how what stands around it is shown.
 
-use crate::fields::FieldError;
+use crate::fields::{FieldError, Fields};
 
 /// Characters of a name, without the white space around it.
 const MOST_CHARS: usize = 100;
+
+/// The `name` of a body, if it has one.
+///
+/// # Errors
+/// If it is no text, or can be no key's name.
+pub fn key_name_of(fields: &Fields<'_>) -> Result<Option<String>, FieldError> {
+    let text = fields.text("name", 0, usize::MAX);
+    let text = text.map_err(|_| not_such_a_text())?;
+    let name = text.as_deref().map(key_name).transpose()?;
+    Ok(name.map(str::to_owned))
+}
 
 /// The name without the white space around it.
 ///
 /// # Errors
 /// If nothing or too much is left, or a character in it can't be seen.
-pub fn key_name(text: &str) -> Result<&str, FieldError> {
+fn key_name(text: &str) -> Result<&str, FieldError> {
     if text.chars().any(is_unseen) {
         let message = "name must hold no control, direction or invisible characters.";
         return Err(FieldError::new("name", message));
@@ -20,11 +31,10 @@ pub fn key_name(text: &str) -> Result<&str, FieldError> {
     if (1..=MOST_CHARS).contains(&name.chars().count()) {
         return Ok(name);
     }
-    Err(unfit_name())
+    Err(not_such_a_text())
 }
 
-/// What is said of a name that is no text, or of another length.
-pub fn unfit_name() -> FieldError {
+fn not_such_a_text() -> FieldError {
     let message = format!("name must be a text of 1 to {MOST_CHARS} characters.");
     FieldError::new("name", message)
 }
@@ -47,6 +57,8 @@ const fn is_unseen(c: char) -> bool {
             | '\u{2028}'..='\u{202e}'
             // Word joiner, unseen operators, the direction's isolates.
             | '\u{2060}'..='\u{206f}'
+            // Blanks that are no white space: of Braille, a filler.
+            | '\u{2800}'
             | '\u{3164}'
             | '\u{feff}'
             | '\u{ffa0}'
@@ -85,6 +97,28 @@ mod tests {
     }
 
     #[test]
+    fn what_is_no_name_is_told_the_same_bounds_whatever_is_wrong() {
+        let of = |body: &str| key_name_of(&Fields::of_body(body.as_bytes()).unwrap());
+        assert_eq!(of("{}"), Ok(None));
+        assert_eq!(of(r#"{"name":null}"#), Ok(None));
+        assert_eq!(of(r#"{"name":" a "}"#), Ok(Some("a".to_owned())));
+        let long = format!(r#"{{"name":"{}"}}"#, "x".repeat(101));
+        for body in [
+            r#"{"name":""}"#,
+            r#"{"name":" "}"#,
+            r#"{"name":5}"#,
+            r#"{"name":"\ud800"}"#,
+            &long,
+        ] {
+            let error = of(body).unwrap_err();
+            assert_eq!(
+                error.message, "name must be a text of 1 to 100 characters.",
+                "{body}"
+            );
+        }
+    }
+
+    #[test]
     fn nothing_in_a_name_is_unseen_or_turns_the_text_around_it() {
         let ranges = [
             0..=0x1f,
@@ -94,6 +128,7 @@ mod tests {
             0x200b..=0x200f,
             0x2028..=0x202e,
             0x2060..=0x2069,
+            0x2800..=0x2800,
             0xfeff..=0xfeff,
             0xe0001..=0xe007f,
         ];

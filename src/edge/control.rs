@@ -14,7 +14,7 @@ use super::config::Config;
 use super::js::Context;
 use super::{Fault, Reply, answered, door, forward, js, log, policy, refused};
 use crate::access::keys::{KeyGrant, SigningKeys};
-use crate::access::names::{key_name, unfit_name};
+use crate::access::names::key_name_of;
 use crate::access::refresh::RefreshSecret;
 use crate::access::refused::Credential;
 use crate::fields::{FieldError, Fields, check_strictly};
@@ -340,10 +340,7 @@ impl Operator<'_> {
         let signing = self.config.signing()?;
         check_strictly(body)?;
         let fields = Fields::of_body(body)?;
-        let name = fields
-            .text("name", 0, usize::MAX)
-            .map_err(|_| unfit_name())?;
-        let name = name.as_deref().map(key_name).transpose()?;
+        let name = key_name_of(&fields)?;
         let ttl = fields.within("ttlMs", LEAST_TTL_MS, MOST_KEY_TTL_MS)?;
         let refresh_ttl = fields.within("refreshTtlMs", LEAST_TTL_MS, MOST_REFRESH_TTL_MS)?;
         fields.no_others()?;
@@ -355,7 +352,7 @@ impl Operator<'_> {
             refresh_ttl: refresh_ttl.map_or(REFRESH_TTL, Span::from_ms),
             digest: secret.digest(),
         };
-        let response = self.call(source, action, name, None).await?;
+        let response = self.call(source, action, name.as_deref(), None).await?;
         self.hand_out(signing, source, key, secret, response).await
     }
 

@@ -4,7 +4,9 @@
 //! the gates; it never reads a clock and never frees a slot.
 
 use super::Governor;
-use super::command::{Acquire, Answer, Effect, Grant, Outcome, Refusal, Reply, SlotRow, Verdict};
+use super::command::{
+    Acquire, Answer, Dismissal, Effect, Grant, Outcome, Refusal, Reply, SlotRow, Verdict,
+};
 use super::ids::{AttemptId, Ref, RequestId};
 use super::queue::{Caller, Deadline};
 use super::record::Got;
@@ -82,7 +84,7 @@ impl Governor {
             let queued = acquire.waited;
             let outcome = Outcome::Unauthorized;
             self.record(now, &caller, outcome, queued, Got::Nothing, effects);
-            return Reply::Acquire(self.answer(Verdict::Dismissed, queued));
+            return Reply::Acquire(self.answer(Verdict::Dismissed(Dismissal::KeyEnded), queued));
         }
         if self.queue.of_attempt(acquire.attempt).is_some() {
             if waits && self.queue.join(acquire.attempt, caller.clone()) {

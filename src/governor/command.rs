@@ -116,6 +116,16 @@ pub struct Answer {
     pub gauge: Gauge,
 }
 
+/// Why someone who was let in may not come in any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dismissal {
+    KeyEnded,
+    KeyRevoked,
+    SourceDeleted,
+    /// The source doesn't take keys that come this way any more.
+    WrongCarrier,
+}
+
 #[derive(Clone, Debug)]
 pub enum Verdict {
     Granted(Grant),
@@ -124,9 +134,8 @@ pub enum Verdict {
     /// Waited as long as allowed. Why there was no slot at the end of that time;
     /// never a full queue.
     TimedOut(Refusal),
-    /// The key has ended or was revoked, it may not come this way any more, or the
-    /// source was deleted.
-    Dismissed,
+    /// May not come in any more.
+    Dismissed(Dismissal),
     /// Its address may not come in any more.
     Forbidden,
 }

@@ -24,7 +24,7 @@ impl Governor {
         effects: &mut Vec<Effect>,
     ) {
         let outcome = match verdict {
-            Verdict::Dismissed => Outcome::Unauthorized,
+            Verdict::Dismissed(_) => Outcome::Unauthorized,
             Verdict::Forbidden => Outcome::Forbidden,
             _ => Outcome::QueueTimeout,
         };

@@ -3,7 +3,10 @@
 
 use super::metrics;
 use super::problem::{Kind, Problem};
-use crate::governor::command::{Answer, Gauge, Grant, Outcome, Refusal, Renewed, Verdict};
+use crate::door::dead::Death;
+use crate::governor::command::{
+    Answer, Dismissal, Gauge, Grant, Outcome, Refusal, Renewed, Verdict,
+};
 use crate::governor::ids::RequestId;
 use crate::governor::time::{Millis, Span};
 use crate::json::Json;
@@ -66,10 +69,20 @@ pub fn acquire(answer: &Answer, now: Millis, roll: u32) -> HttpAnswer {
         Verdict::Refused(refusal) => refused(*refusal, now, roll),
         Verdict::TimedOut(refusal) => timed_out(*refusal, now, roll),
         // Nothing of the governor is shown to someone who may not come in.
-        Verdict::Dismissed => return Problem::bad_access_key().into_answer(),
+        Verdict::Dismissed(why) => return dismissed(*why).into_answer(),
         Verdict::Forbidden => return Problem::forbidden_address().into_answer(),
     };
     with_gauge(http, &answer.gauge, answer.queued)
+}
+
+/// The same words as at the door: whoever waited has shown a key of ours.
+fn dismissed(why: Dismissal) -> Problem {
+    match why {
+        Dismissal::KeyEnded => Problem::dead_access_key(Death::Expired),
+        Dismissal::KeyRevoked => Problem::dead_access_key(Death::Revoked),
+        Dismissal::SourceDeleted => Problem::dead_access_key(Death::Unknown),
+        Dismissal::WrongCarrier => Problem::bad_access_key(),
+    }
 }
 
 fn granted(grant: &Grant) -> HttpAnswer {
@@ -361,13 +374,31 @@ mod tests {
 
     #[test]
     fn the_dismissed_see_nothing_of_the_governor() {
-        let http = acquire(&answer(Verdict::Dismissed), NOW, 0);
-        assert_eq!(http.status, 401);
-        assert!(
-            http.headers
-                .iter()
-                .all(|(name, _)| !name.starts_with("x-swarmvia"))
-        );
+        for why in DISMISSALS {
+            let http = acquire(&answer(Verdict::Dismissed(why)), NOW, 0);
+            assert_eq!(http.status, 401);
+            assert!(
+                http.headers
+                    .iter()
+                    .all(|(name, _)| !name.starts_with("x-swarmvia"))
+            );
+        }
+    }
+
+    const DISMISSALS: [Dismissal; 4] = [
+        Dismissal::KeyEnded,
+        Dismissal::KeyRevoked,
+        Dismissal::SourceDeleted,
+        Dismissal::WrongCarrier,
+    ];
+
+    #[test]
+    fn the_dismissed_are_told_what_became_of_their_key() {
+        let words = ["expired", "revoked", "no longer known", "live access key"];
+        for (why, word) in DISMISSALS.into_iter().zip(words) {
+            let http = acquire(&answer(Verdict::Dismissed(why)), NOW, 0);
+            assert!(http.body.contains(word), "{}", http.body);
+        }
     }
 
     #[test]

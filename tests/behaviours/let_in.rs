@@ -59,7 +59,7 @@ fn heard(shell: &Shell) -> Vec<(u128, &'static str)> {
     let word = |answer: &Answer| match answer.verdict {
         Verdict::Granted(_) => "granted",
         Verdict::TimedOut(_) => "timed out",
-        Verdict::Dismissed => "401",
+        Verdict::Dismissed(_) => "401",
         Verdict::Forbidden => "403",
         Verdict::Refused(_) => "refused",
     };
@@ -179,7 +179,7 @@ fn whoever_is_carried_over_keeps_the_end_of_its_key() {
         waited: ms(1_000),
         ..carried
     };
-    assert!(matches!(dismissed(&mut shell, late), Verdict::Dismissed));
+    assert!(matches!(dismissed(&mut shell, late), Verdict::Dismissed(_)));
 }
 
 fn dismissed(shell: &mut Shell, acquire: Acquire) -> Verdict {
@@ -209,7 +209,10 @@ fn a_key_that_has_ended_takes_no_free_slot_and_repeats_no_grant() {
     };
     for acquire in [newcomer, repeat] {
         let name = acquire.request.0;
-        assert!(matches!(dismissed(&mut shell, acquire), Verdict::Dismissed));
+        assert!(matches!(
+            dismissed(&mut shell, acquire),
+            Verdict::Dismissed(_)
+        ));
         assert_eq!(logged(&shell, name), [Outcome::Unauthorized]);
     }
     // The very call whose answer was lost has its slot, and one entry.

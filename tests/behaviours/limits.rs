@@ -146,7 +146,7 @@ fn deleting_a_source_answers_its_waiters() {
         shell.queue(name, ms(20_000));
     }
     shell.step(Command::Close);
-    let dismissed = |verdict: &Verdict| matches!(verdict, Verdict::Dismissed);
+    let dismissed = |verdict: &Verdict| matches!(verdict, Verdict::Dismissed(_));
     let names: Vec<u128> = shell.answers.iter().map(|(request, _)| request.0).collect();
     assert_eq!(names, [2, 3, 4]);
     assert!(

@@ -46,7 +46,7 @@ impl Said {
             }),
             Verdict::Refused(_) => Self::Refused,
             Verdict::TimedOut(_) => Self::TimedOut,
-            Verdict::Dismissed => Self::Unauthorized,
+            Verdict::Dismissed(_) => Self::Unauthorized,
             Verdict::Forbidden => Self::Forbidden,
         }
     }

@@ -15,6 +15,7 @@ import {
   release,
   renew,
   stopClock,
+  waiter,
   type Answer,
   type Ask,
   type Source,
@@ -213,4 +214,18 @@ test("no answer to a holder or an operator shows the admin token, a signing key 
   const text = JSON.stringify(answers.map(({ body, headers }) => [body, [...headers]]));
   for (const secret of [env.ADMIN_TOKEN, env.SIGNING_KEYS.split(":")[1], source.key, source.key.split(".")[2], slot.slotId])
     expect(text).not.toContain(secret);
+});
+
+test("who waits is told what became of its key, too", async () => {
+  const source = await createSource({ concurrency: { limit: 1, max: 1 } });
+  await grant(source);
+  const [short, revoked, kept] = [await mintKey(source, { ttlMs: 1000 }), await mintKey(source), await mintKey(source)];
+  const waiting = [];
+  for (const { key } of [revoked, kept, short]) waiting.push((await waiter(source, { key })).answer);
+  const [first, second, third] = waiting as [Promise<Answer>, Promise<Answer>, Promise<Answer>];
+  await admin("DELETE", `/pools/${source.name}/keys/${revoked.keyId}`);
+  expectError(await first, 401, "unauthorized", { message: expect.stringMatching(/was revoked/) });
+  expectError(await third, 401, "unauthorized", { message: expect.stringMatching(/has expired/) });
+  await admin("DELETE", `/pools/${source.name}`);
+  expectError(await second, 401, "unauthorized", { message: expect.stringMatching(/no longer known/) });
 });

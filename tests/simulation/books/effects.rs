@@ -103,7 +103,7 @@ impl Books {
             Verdict::TimedOut(_) => {
                 assert!(self.take(request).deadline <= self.now, "timed out early");
             }
-            Verdict::Dismissed | Verdict::Forbidden => drop(self.take(request)),
+            Verdict::Dismissed(_) | Verdict::Forbidden => drop(self.take(request)),
             Verdict::Refused(_) => panic!("a waiter is not refused"),
         }
     }

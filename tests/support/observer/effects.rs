@@ -148,7 +148,7 @@ impl Observer {
                 assert_eq!(*refusal, due, "what kept it waiting");
                 waiter
             }
-            Verdict::Dismissed => {
+            Verdict::Dismissed(_) => {
                 let waiter = self.take_waiter(request);
                 let of_key = matches!(command, Command::Dismiss { key } if *key == waiter.key);
                 let ended = waiter.ends_with_key && waiter.deadline <= self.now;
@@ -174,7 +174,7 @@ impl Observer {
         );
         assert_eq!(answer.queued, self.now.since(waiter.arrived));
         self.check_record(&record, answer);
-        if !matches!(answer.verdict, Verdict::Dismissed | Verdict::Forbidden) {
+        if !matches!(answer.verdict, Verdict::Dismissed(_) | Verdict::Forbidden) {
             self.check_gauge(answer);
         }
         self.check_grant(waiter.attempt, request, answer);
@@ -206,7 +206,7 @@ impl Observer {
         let outcome = match answer.verdict {
             Verdict::Granted(_) => Outcome::Granted,
             Verdict::TimedOut(_) => Outcome::QueueTimeout,
-            Verdict::Dismissed => Outcome::Unauthorized,
+            Verdict::Dismissed(_) => Outcome::Unauthorized,
             Verdict::Forbidden => Outcome::Forbidden,
             Verdict::Refused(refusal) => refusal.into(),
         };

@@ -158,7 +158,7 @@ impl Observer {
             (Verdict::Granted(grant), Due::Replay | Due::Grant) => {
                 assert!(*due == Due::Replay || !grant.replayed);
             }
-            (Verdict::Dismissed, Due::Dismiss) => {}
+            (Verdict::Dismissed(_), Due::Dismiss) => {}
             (Verdict::TimedOut(refusal), Due::TimeOut(reason))
             | (Verdict::Refused(refusal), Due::Refuse(reason)) => assert_eq!(refusal, reason),
             (verdict, due) => panic!("{due:?} was due, not {verdict:?}"),

@@ -104,12 +104,14 @@ test("all who wait are sent back where Rust has forgotten them, once, and others
   assert.equal(await clock.until(waiters.keep(Promise.resolve("answer"))), "answer");
 });
 
-test("a look that finds the wasm made anew sends all back", async (t) => {
+test("a look that finds the wasm made anew sends all back, and those who come later are looked after too", async (t) => {
   const clock = new Clock(t);
   const waiters = new Waiters(() => waiters.forget());
-  const began = clock.now;
-  assert.equal((await clock.until(waiters.keep(never()))).status, AGAIN);
-  assert.equal(clock.now - began, LOOK_MS);
-  await settled();
-  assert.equal(clock.timers, 0);
+  for (let time = 0; time < 2; time += 1) {
+    const began = clock.now;
+    assert.equal((await clock.until(waiters.keep(never()))).status, AGAIN);
+    assert.equal(clock.now - began, LOOK_MS);
+    await settled();
+    assert.equal(clock.timers, 0);
+  }
 });

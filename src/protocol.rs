@@ -10,6 +10,8 @@ pub mod control;
 pub mod directory;
 pub mod lock;
 pub mod log;
+pub mod status;
+pub mod tries;
 
 use std::fmt::{Display, Write as _};
 use std::str::FromStr;

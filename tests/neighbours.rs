@@ -12,10 +12,17 @@
     reason = "a test that panics fails"
 )]
 
+use swarmvia_locks::governor::ids::RequestId;
 use swarmvia_locks::protocol::control::ControlCall;
 use swarmvia_locks::protocol::directory::DirectoryCall;
 use swarmvia_locks::protocol::lock::{LockCall, Verb};
 use swarmvia_locks::protocol::log::Batch;
+use swarmvia_locks::protocol::status::{ABSENT, AGAIN, DEAD_KEY, INTERNAL, STALE_POLICY};
+use swarmvia_locks::protocol::tries;
+use swarmvia_locks::wire::problem::Problem;
+use swarmvia_locks::wire::request::{
+    IDEMPOTENCY_HEADER, KEY_HEADER, NO_QUEUE_HEADER, QUEUE_TIMEOUT_HEADER,
+};
 
 const CALLER: &str =
     "request=00000000000000000000000000000001&key=0000000000000002&carrier=swarmvia";
@@ -206,16 +213,59 @@ fn a_batch_may_say_which_keys_are_dead_and_earlier_versions_do_not() {
 
 #[test]
 fn the_statuses_between_worker_and_object_are_pinned() {
-    // `edge` exists for wasm32 only, so its text is read; waits.js has two of them.
-    let object = include_str!("../src/edge/object.rs");
-    for line in [
-        "pub const AGAIN: u16 = 599;",
-        "pub const DEAD_KEY: u16 = 598;",
-        "pub const STALE_POLICY: u16 = 597;",
-        "pub const ABSENT: u16 = 596;",
-    ] {
-        assert!(object.contains(line), "{line}");
-    }
-    let waits = include_str!("../src/edge/waits.js");
-    assert!(waits.contains("const AGAIN = 599;") && waits.contains("const INTERNAL = 590;"));
+    assert_eq!(
+        [AGAIN, DEAD_KEY, STALE_POLICY, ABSENT],
+        [599, 598, 597, 596]
+    );
+    assert!(
+        [AGAIN, DEAD_KEY, STALE_POLICY, ABSENT]
+            .iter()
+            .all(|status| *status >= INTERNAL)
+    );
+}
+
+#[test]
+fn what_javascript_says_of_what_both_know_is_what_rust_says() {
+    let unavailable = Problem::unavailable(1).into_answer();
+    let body: serde_json::Value = serde_json::from_str(&unavailable.body).unwrap();
+    let head = unavailable.head(RequestId(7));
+    let id_header = head
+        .lines()
+        .zip(head.lines().skip(1))
+        .find(|(_, value)| *value == RequestId(7).to_string())
+        .unwrap()
+        .0;
+    let number = |value: u64| value.to_string();
+    let text = |value: &str| format!("{value:?}");
+    let said = [
+        ("INTERNAL", number(INTERNAL.into())),
+        ("AGAIN", number(AGAIN.into())),
+        ("PATIENCE_MS", number(tries::PATIENCE.ms())),
+        ("MOST_TRIES", number(tries::MOST_TRIES.into())),
+        ("FIRST_PAUSE_MS", number(tries::FIRST_PAUSE.ms())),
+        ("QUIET_MS", number(tries::QUIET.ms())),
+        ("KEY_HEADER", text(KEY_HEADER)),
+        ("QUEUE_TIMEOUT_HEADER", text(QUEUE_TIMEOUT_HEADER)),
+        ("NO_QUEUE_HEADER", text(NO_QUEUE_HEADER)),
+        ("IDEMPOTENCY_HEADER", text(IDEMPOTENCY_HEADER)),
+        ("REQUEST_ID_HEADER", text(id_header)),
+        ("UNAVAILABLE", text(body["message"].as_str().unwrap())),
+    ];
+    let agreed: Vec<(&str, String)> = include_str!("../worker/agreed.js")
+        .lines()
+        .filter_map(|line| {
+            let (name, value) = line.strip_prefix("export const ")?.split_once(" = ")?;
+            let value = value.strip_suffix(';')?;
+            let is_text = value.starts_with('"');
+            Some((
+                name,
+                if is_text {
+                    value.to_owned()
+                } else {
+                    value.replace('_', "")
+                },
+            ))
+        })
+        .collect();
+    assert_eq!(agreed, said);
 }

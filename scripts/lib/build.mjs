@@ -1,7 +1,7 @@
 // Builds the Worker (Rust to wasm, plus worker-build's JavaScript shim) into build/, and the pages.
 // Does nothing when its inputs are unchanged. Never leaves a half-written build marked as good.
 
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { rmSync, writeFileSync } from "node:fs";
 import { delimiter } from "node:path";
 import { wasmBindgen, workerBuild } from "./cargo-tools.mjs";
 import { inputsHash, isFresh } from "./inputs.mjs";
@@ -13,7 +13,7 @@ import { say, seconds, Stop } from "./say.mjs";
 import { setup } from "./setup.mjs";
 
 const INPUT_FILES = ["Cargo.toml", "Cargo.lock", "openapi.yaml", "package-lock.json", "scripts/lib/build.mjs", "scripts/lib/bundle.mjs"];
-const INPUT_FOLDERS = ["src", ".cargo"];
+const INPUT_FOLDERS = ["src", "worker", ".cargo"];
 
 /** Options: `outDir` (under the project), `dev` for an unoptimised build, `unwind` for one in which panics unwind, cargo `features`. */
 export async function build({ outDir = "build", dev = false, unwind = false, features = "" } = {}) {
@@ -36,7 +36,6 @@ export async function build({ outDir = "build", dev = false, unwind = false, fea
       cwd: inRoot(),
       env: toolsEnv(),
     });
-    await putDocument(inRoot(outDir, "index.js"));
     if (!dev) await stripNames(inRoot(outDir, "index_bg.wasm"));
     writeFileSync(stamp, hash);
     say(`built in ${seconds(Date.now() - started)}`);
@@ -47,15 +46,6 @@ export async function build({ outDir = "build", dev = false, unwind = false, fea
 async function stripNames(wasm) {
   const args = ["--all-features", "--strip-debug", wasm, "-o", wasm];
   await must("wasm-opt failed: its message is above this line.", localBin("wasm-opt"), args, { cwd: inRoot(), env: toolsEnv() });
-}
-
-/** Puts openapi.yaml, as JSON, where src/edge/document.js leaves a word for it. */
-async function putDocument(script) {
-  const { parse } = await import("yaml"); // Only now: set-up may have installed it just before.
-  const text = JSON.stringify(parse(readFileSync(inRoot("openapi.yaml"), "utf8")));
-  const [before, after, ...more] = readFileSync(script, "utf8").split(/["'`]@openapi\.yaml@["'`]/);
-  if (after === undefined || more.length > 0) throw new Stop("The built script has no one place for the API's document: see src/edge/document.js.");
-  writeFileSync(script, before + JSON.stringify(text) + after);
 }
 
 /** Reads the flags of `npm run build -- …`. */

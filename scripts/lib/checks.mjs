@@ -19,14 +19,17 @@ const WASM = ["--target", "wasm32-unknown-unknown"];
  */
 export const checks = [
   { name: "fmt", run: () => cargo("fmt", "--check") },
+  { name: "fmt-js", run: () => single(localBin("prettier"), ["--check", "."]) },
   { name: "clippy", run: () => cargo("clippy", "--locked", "--all-targets", "--", "-D", "warnings") },
   { name: "clippy-wasm", run: () => cargo("clippy", "--locked", ...WASM, "--", "-D", "warnings") },
   { name: "unit", run: () => counted(cargoCases, "cargo", ["test", "--locked"]) },
   // For wasm, because only there every module is compiled.
   { name: "doc", run: () => cargo("doc", "--locked", "--no-deps", "--document-private-items", ...WASM) },
+  // The JavaScript of the Worker: every order of events, with a namespace and timers that are played.
+  { name: "worker", run: () => counted(nodeCases, modernNode(), ["--test", "worker/*.test.mjs"]) },
   { name: "build", run: buildWithinBudget },
   { name: "openapi", run: () => node("scripts/check-openapi.mjs") },
-  { name: "types", run: () => each(localBin("tsc"), ["-p", "tests/workerd"], ["-p", "dashboard"]) },
+  { name: "types", run: () => each(localBin("tsc"), ["-p", "worker"], ["-p", "tests/workerd"], ["-p", "dashboard"]) },
   { name: "workerd", needsBuild: true, run: () => counted(vitestCases, modernNode(), ["node_modules/vitest/vitest.mjs", "run"]) },
   { name: "serve", needsBuild: true, run: onBareWorkerd },
   { name: "chaos", needsBuild: true, run: chaos },

@@ -8,13 +8,13 @@ use web_sys::{Request, Response};
 
 use super::Fault;
 use super::js::{self, ObjectContext, Storage};
-use super::object::{ABSENT, AGAIN};
 use super::sql::{self, Bindings, Row, Sql};
 use crate::governor::ids::RequestId;
 use crate::governor::tally::Tally;
 use crate::governor::time::Millis;
 use crate::json::{Json, object};
 use crate::protocol::directory::{By, DirectoryCall, Summary};
+use crate::protocol::status::{ABSENT, AGAIN};
 use crate::wire::answer::HttpAnswer;
 use crate::wire::metrics::{self, Figures};
 use crate::wire::problem::Problem;

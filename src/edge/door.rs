@@ -28,7 +28,7 @@ thread_local! {
     static KNOWN_KEYS: RefCell<KnownKeys> = RefCell::default();
 }
 
-/// What every call shows, taken over in one crossing (`crossing.js`).
+/// What every call shows, taken over in one crossing (`worker/crossing.js`).
 pub struct Shown<'a> {
     pub method: &'a str,
     pub url: &'a str,

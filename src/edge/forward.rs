@@ -4,7 +4,7 @@
 //! have been delivered is only repeated where that can't do harm: an acquire
 //! carries its attempt, renew and release are repeatable by nature. Queued
 //! callers of an object that was reset are carried over within their waiting
-//! time (`waits.js`). The waiting call is a plain `fetch`, never inside
+//! time (`worker/object-call.js`). The waiting call is a plain `fetch`, never inside
 //! `waitUntil`, so that the object learns when the caller leaves.
 
 use std::cell::RefCell;
@@ -19,7 +19,6 @@ use worker::Delay;
 
 use super::config::Config;
 use super::js::Namespace;
-use super::object::{ABSENT, AGAIN, DEAD_KEY, STALE_POLICY};
 use super::{Fault, js};
 use crate::door::dead::{DeadKeys, Death};
 use crate::governor::ids::KeyId;
@@ -28,13 +27,8 @@ use crate::governor::time::Span;
 use crate::protocol::control::ControlCall;
 use crate::protocol::directory::DirectoryCall;
 use crate::protocol::lock::LockCall;
-
-/// How long an object may take.
-const PATIENCE: Span = Span::from_seconds(10);
-/// Calls to an object on behalf of one request.
-const MOST_TRIES: u32 = 6;
-/// The pause before the second try; it doubles with each.
-const FIRST_PAUSE_MS: u32 = 20;
+use crate::protocol::status::{ABSENT, AGAIN, DEAD_KEY, STALE_POLICY};
+use crate::protocol::tries::{FIRST_PAUSE, MOST_TRIES, PATIENCE};
 
 /// What the object said.
 pub enum Verdict {
@@ -166,7 +160,7 @@ async fn repeat(
     tries: u32,
     fetch: impl Fn() -> Result<Promise, JsValue>,
 ) -> Result<Response, Fault> {
-    let mut pause = FIRST_PAUSE_MS;
+    let mut pause = FIRST_PAUSE;
     let started = js::now();
     for _ in 0..tries {
         match attempt(fetch(), PATIENCE).await {
@@ -212,12 +206,13 @@ fn failed(error: &JsValue) -> Try {
     }
 }
 
-/// Pauses for about `pause` ms; returns the next pause.
-async fn rest(pause: u32) -> u32 {
-    let half = pause.div_euclid(2).max(1);
-    let jittered = half.saturating_add(js::roll().rem_euclid(pause.max(1)));
-    Delay::from(Duration::from_millis(jittered.into())).await;
-    pause.saturating_mul(2)
+/// Pauses for about `pause`; returns the next pause.
+async fn rest(pause: Span) -> Span {
+    let whole = pause.ms().max(1);
+    let half = whole.div_euclid(2).max(1);
+    let jittered = half.saturating_add(u64::from(js::roll()).rem_euclid(whole));
+    Delay::from(Duration::from_millis(jittered)).await;
+    pause.plus(pause)
 }
 
 /// The text of an object's answer.

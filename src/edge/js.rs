@@ -1,6 +1,9 @@
 //! The little of JavaScript that is called directly: bindings that catch what
 //! is thrown, answers made in one crossing, the clock, randomness.
 //!
+//! What is ours of it is in `worker/`; the build puts that folder beside the
+//! wasm's script (`scripts/lib/bundle.mjs`).
+//!
 //! The typed wrappers of the `worker` crate are passed by where they would let
 //! an exception through uncaught (which hangs the caller) or copy a body.
 
@@ -98,9 +101,9 @@ extern "C" {
     pub fn clear_timeout(handle: &JsValue);
 }
 
-#[wasm_bindgen(module = "/src/edge/waits.js")]
+#[wasm_bindgen(raw_module = "./worker/object-call.js")]
 extern "C" {
-    /// A lock call on its way to its object; see `waits.js`.
+    /// A lock call on its way to its object; see `worker/object-call.js`.
     pub type PendingCall;
 
     #[wasm_bindgen(method, getter)]
@@ -130,7 +133,10 @@ extern "C" {
 
     #[wasm_bindgen(js_name = goOn)]
     pub fn go_on(call: &PendingCall, url: &str, settle: &js_sys::Function) -> Promise;
+}
 
+#[wasm_bindgen(raw_module = "./worker/bodies.js")]
+extern "C" {
     /// The bytes of a stream, or in a word why not: `large` or `broken`.
     #[wasm_bindgen(js_name = readStream)]
     pub fn read_stream(stream: &ReadableStream, most: u32) -> Promise;
@@ -152,7 +158,10 @@ extern "C" {
         said: &str,
         go_on: &js_sys::Function,
     ) -> Promise;
+}
 
+#[wasm_bindgen(raw_module = "./worker/promises.js")]
+extern "C" {
     #[wasm_bindgen(js_name = keepInWorker)]
     fn keep_in_worker(promise: &Promise, context: &JsValue) -> Promise;
 
@@ -163,7 +172,7 @@ extern "C" {
     pub fn later(response: &Response, ms: f64) -> Promise;
 }
 
-#[wasm_bindgen(module = "/src/edge/crossing.js")]
+#[wasm_bindgen(raw_module = "./worker/crossing.js")]
 extern "C" {
     /// What a call shows, by lines; see `Shown` in `door.rs`.
     pub fn shown(request: &web_sys::Request) -> String;
@@ -186,7 +195,7 @@ extern "C" {
     pub fn rows(sql: &SqlStorage, query: &str, bindings: &str) -> Result<String, JsValue>;
 }
 
-#[wasm_bindgen(module = "/src/edge/document.js")]
+#[wasm_bindgen(raw_module = "./worker/document.js")]
 extern "C" {
     /// The API's document as JSON.
     pub fn openapi() -> String;

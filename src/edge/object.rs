@@ -29,21 +29,10 @@ use crate::protocol::control::ControlCall;
 use crate::protocol::lock::{Caller, LockCall, Refused, Verb};
 use crate::protocol::log::Batch;
 use crate::protocol::request_of;
+use crate::protocol::status::{ABSENT, AGAIN, DEAD_KEY, STALE_POLICY};
 use crate::wire::answer::{self, HttpAnswer};
 use crate::wire::line;
 use crate::wire::problem::Problem;
-
-/// Says to the Worker: memory was lost, call again. Never reaches a caller.
-pub const AGAIN: u16 = 599;
-/// Says to the Worker: the key's family is dead here, for good; the body says why,
-/// in a word. Never reaches a caller.
-pub const DEAD_KEY: u16 = 598;
-
-/// Says to the Worker: the door decided by another policy than stands; the body
-/// is the one that does. Never reaches a caller.
-pub const STALE_POLICY: u16 = 597;
-/// Says to the Worker: there is no source. Never reaches a caller.
-pub const ABSENT: u16 = 596;
 
 /// When the alarm is tried again after it failed.
 const ALARM_RETRY: Span = Span::from_seconds(1);
@@ -53,7 +42,7 @@ pub struct SourceObject {
     object: Rc<Object>,
 }
 
-/// What the URL of each lock call begins with: `entry.js` asks.
+/// What the URL of each lock call begins with: `worker/objects.js` asks.
 #[wasm_bindgen(js_name = lockBase)]
 pub fn lock_base() -> String {
     LockCall::BASE.to_owned()

@@ -43,7 +43,7 @@ impl HttpAnswer {
         self
     }
 
-    /// Status and headers by lines, as `respond` in `crossing.js` takes them,
+    /// Status and headers by lines, as `respond` in `worker/crossing.js` takes them,
     /// with the headers that every answer carries.
     pub fn head(&self, request: RequestId) -> String {
         let mut head = format!(

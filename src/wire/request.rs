@@ -9,6 +9,7 @@ use crate::governor::time::Span;
 pub const QUEUE_TIMEOUT_HEADER: &str = "X-Swarmvia-Queue-Timeout-Ms";
 pub const IDEMPOTENCY_HEADER: &str = "Idempotency-Key";
 pub const KEY_HEADER: &str = "X-Swarmvia-Key";
+pub const NO_QUEUE_HEADER: &str = "X-Swarmvia-No-Queue";
 
 /// The headers of an acquire that say something; each as it came.
 #[derive(Clone, Copy, Debug, Default)]

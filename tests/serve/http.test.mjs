@@ -2,7 +2,6 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { readRequest, unavailable } from "../../src/edge/waits.js";
 import { ADMIN_TOKEN, serve, sleep } from "./support.mjs";
 
 let server;
@@ -268,32 +267,6 @@ test("every answer has an id of its own and is not to be sniffed, whoever made i
   }
   assert.equal(ids.size, calls.length);
   assert.ok(!ids.has("0".repeat(32)) && !ids.has(undefined));
-});
-
-test("a 503 that JavaScript makes has all that one of Rust's has, and spreads those who come back", async () => {
-  const seen = new Set();
-  const { error } = console;
-  console.error = () => {};
-  for (let turn = 0; turn < 200; turn += 1) {
-    const answer = unavailable("a test");
-    assert.deepEqual([answer.status, (await answer.json()).error], [503, "unavailable"]);
-    assert.deepEqual([...answer.headers.keys()].sort(), ["cache-control", "content-type", "retry-after", "x-content-type-options", "x-swarmvia-request-id"]);
-    assert.equal(answer.headers.get("content-type"), "application/json");
-    seen.add(answer.headers.get("retry-after"));
-  }
-  console.error = error;
-  assert.deepEqual([...seen].sort(), ["1", "2", "3"]);
-});
-
-test("a body that doesn't end is given up, and what was read of it is let go", async () => {
-  let cancelled = false;
-  const endless = () => new ReadableStream({ start: (out) => out.enqueue(new Uint8Array(5)), cancel: () => void (cancelled = true) });
-  const request = (headers) => ({ headers: new Headers(headers), body: endless(), arrayBuffer: () => new Promise(() => {}) });
-  assert.equal(await readRequest(request({}), 100, 20), "slow");
-  assert.equal(cancelled, true);
-  assert.equal(await readRequest(request({ "Content-Length": "20" }), 100, 20), "slow");
-  const whole = new Request("http://localhost", { method: "POST", body: "{}" });
-  assert.equal(new TextDecoder().decode(await readRequest(whole, 100, 20)), "{}");
 });
 
 test("a stranger's body that isn't at its end in 10 s is 408, and the connection is closed", async () => {

@@ -1,4 +1,4 @@
-//! The Worker's side of a call, as `edge/waits.js` has it: tries in a row with
+//! The Worker's side of a call, as `worker/object-call.js` has it: tries in a row with
 //! growing pauses, a waiter carried over with the time it waited, and an end to
 //! all patience.
 
@@ -6,16 +6,16 @@ use swarmvia_locks::governor::command::Command;
 use swarmvia_locks::governor::ids::{AttemptId, KeyId, RequestId, SlotId};
 use swarmvia_locks::governor::time::Millis;
 use swarmvia_locks::outcome::Report;
+use swarmvia_locks::protocol::tries::{self, MOST_TRIES};
 
 use crate::coverage::Seen;
 use crate::object::Try;
 use crate::said::Said;
 use crate::world::{Event, World};
 
-const PATIENCE: u64 = 10_000;
-const MOST_TRIES: u32 = 6;
-const FIRST_PAUSE: u64 = 20;
-const QUIET: u64 = 1_000;
+const PATIENCE: u64 = tries::PATIENCE.ms();
+const FIRST_PAUSE: u64 = tries::FIRST_PAUSE.ms();
+const QUIET: u64 = tries::QUIET.ms();
 
 /// The longest that a message takes here, where it arrives at all.
 const LONGEST_WAY: u64 = 2_000;

@@ -1,7 +1,7 @@
 //! Calls that go on later: when their body was read, or their object gave no
 //! plain answer.
 //!
-//! What is waited for is waited for in JavaScript (`waits.js`), and nothing of
+//! What is waited for is waited for in JavaScript (`worker/`), and nothing of
 //! Rust stands meanwhile: all that a call is made of again is in what it left
 //! there. Nothing here checks a caller; that is for the door, once more.
 
@@ -14,9 +14,9 @@ use crate::edge::config::Config;
 use crate::edge::door::{self, BODY_PATIENCE_MS, Shown};
 use crate::edge::fault::{self, At};
 use crate::edge::js::{self, Context, PendingCall};
-use crate::edge::object::{DEAD_KEY, STALE_POLICY};
 use crate::edge::{Fault, Reply, answered, forward, policy};
 use crate::protocol::lock::{Caller, LockCall, Verb};
+use crate::protocol::status::{DEAD_KEY, STALE_POLICY};
 use crate::wire::MOST_BODY_BYTES;
 use crate::wire::route::{self, Route, Target};
 
@@ -117,7 +117,7 @@ async fn go_on(
 }
 
 /// Goes on with a call whose object gave no plain answer: `status` is one of
-/// `object.rs`, or 0 where it gave none at all.
+/// `protocol::status`, or 0 where it gave none at all.
 async fn settle(
     pending: PendingCall,
     context: Context,

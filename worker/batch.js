@@ -1,3 +1,4 @@
+// @ts-check
 // Lock calls that arrive at an object together are served in one turn, and so committed together.
 //
 // A commit takes longer than all that Rust does for a call, and the runtime commits once per turn. So a call waits
@@ -6,29 +7,54 @@
 // that round, some microseconds. Nothing is decided or reordered here: first come, first served, and each call is
 // answered by itself.
 
-export class Together {
+/**
+ * @typedef {object} Gathered
+ * @property {string} url
+ * @property {Request} request
+ * @property {(answer: Response | Promise<Response>) => void} resolve
+ * @property {(error: unknown) => void} reject
+ */
+
+export class Batch {
   #storage;
   #serve;
+  /** @type {Gathered[]} */
   #gathered = [];
 
-  /** `serve` takes what `arrive` took, and returns a response, or a promise of one. */
+  /**
+   * @param {Pick<DurableObjectStorage, "sync">} storage
+   * @param {(url: string, request: Request) => Response | Promise<Response>} serve takes what `arrive` took
+   */
   constructor(storage, serve) {
     this.#storage = storage;
     this.#serve = serve;
   }
 
+  /**
+   * @param {string} url
+   * @param {Request} request
+   * @returns {Promise<Response>}
+   */
   arrive(url, request) {
     return new Promise((resolve, reject) => {
       const count = this.#gathered.push({ url, request, resolve, reject });
-      // Storage that fails fails in the turn, call by call.
-      if (count === 1) this.#storage.sync().then(this.#turn, this.#turn);
+      if (count === 1) this.#round().then(this.#turn, this.#turn);
     });
   }
 
+  /** Storage that fails fails in the turn, call by call. One that throws must not leave a batch that has no turn. */
+  #round() {
+    try {
+      return this.#storage.sync();
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
   #turn = () => {
-    const together = this.#gathered;
+    const batch = this.#gathered;
     this.#gathered = [];
-    for (const { url, request, resolve, reject } of together) {
+    for (const { url, request, resolve, reject } of batch) {
       try {
         resolve(this.#serve(url, request));
       } catch (error) {

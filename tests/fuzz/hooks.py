@@ -50,7 +50,7 @@ class AccessKey:
         case.headers = {**(case.headers or {}), "X-Swarmvia-Key": data}
 
 
-@schemathesis.auth(refresh_interval=None).apply_to(path_regex=r"^/pools(?!.*(/lock/|/keys/refresh))")
+@schemathesis.auth(refresh_interval=None).apply_to(path_regex=r"^/(audit|metrics|pools(?!.*(/lock/|/keys/refresh)))")
 class AdminToken:
     def get(self, case, context):
         return ADMIN
@@ -69,8 +69,8 @@ def before_call(context, case, kwargs):
         # Good for one use, so a new one each time.
         pair_of(source)
         case.body = {**case.body, "refreshToken": admin("POST", f"{source}/keys", {}).get("refreshToken", "none")}
-    if operation == "putSource" and next(turns) % 2:
-        # With a condition that was made up nearly every PUT is 412, and nothing is learned of its body.
+    if operation in ("putSource", "deleteSource") and next(turns) % 2:
+        # With a condition that was made up nearly every call is 412, and nothing is learned of the rest of it.
         case.headers = {k: v for k, v in (case.headers or {}).items() if k.lower() not in ("if-match", "if-none-match")}
     if operation == "forceReleaseSlot" and next(turns) % 2:
         key = pair_of(source).get("accessKey", "")

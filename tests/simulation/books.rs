@@ -99,11 +99,11 @@ impl Books {
         self.all = all;
     }
 
-    /// Everything that the source held is gone with it.
+    /// Everything that the source held is gone with it, for good: also what had
+    /// lapsed, though the clock may be set back behind its end.
     pub fn ended(&mut self) {
         self.queue.clear();
-        self.lapsed.clear();
-        for slot in self.held.drain(..) {
+        for slot in self.held.drain(..).chain(self.lapsed.drain(..)) {
             self.all.entry(slot.secret).and_modify(|it| it.freed = true);
         }
     }

@@ -110,7 +110,7 @@ test("a place in the queue ends with its key: 401, logged once, and the next one
 test("a repeat with a fresher key of the family keeps the place", async () => {
   const source = await createSource({ concurrency: { limit: 1 } });
   const slot = await grant(source);
-  const short = (await mint(source, { ttlMs: 1_000 })).body;
+  const short = (await mint(source, { ttlMs: 3_000 })).body;
   const first = await waiter(source, { key: short.accessKey, idempotencyKey: "job" });
   const behind = await waiter(source);
   const fresh = (await admin("POST", `/pools/${source.name}/keys/refresh`, { refreshToken: short.refreshToken })).body;
@@ -131,7 +131,7 @@ test("a repeat with a fresher key of the family keeps the place", async () => {
 test("a waiter whose object was reset keeps the end of its key", async () => {
   const source = await createSource({ concurrency: { limit: 1 } });
   await grant(source);
-  const short = (await mint(source, { ttlMs: 1_200 })).body;
+  const short = (await mint(source, { ttlMs: 2_500 })).body;
   const ending = await waiter(source, { key: short.accessKey });
   await abortAllDurableObjects();
   await untilDepth(source, 1);

@@ -3,6 +3,9 @@
 
 mod audit;
 
+use std::cell::Cell;
+use std::panic::{RefUnwindSafe, UnwindSafe};
+
 use wasm_bindgen::prelude::*;
 use web_sys::{Request, Response};
 
@@ -54,7 +57,13 @@ enum Said {
 pub struct Directory {
     storage: Storage,
     sql: Sql,
+    /// Whether the tables are known to be there.
+    has_tables: Cell<bool>,
 }
+
+/// What it knows is set when it has become so, and never before.
+impl UnwindSafe for Directory {}
+impl RefUnwindSafe for Directory {}
 
 #[wasm_bindgen]
 #[expect(
@@ -66,7 +75,11 @@ impl Directory {
     pub fn new(context: ObjectContext, _env: worker::Env) -> Self {
         let storage = context.storage();
         let sql = Sql::of(&storage);
-        Self { storage, sql }
+        Self {
+            storage,
+            sql,
+            has_tables: Cell::new(false),
+        }
     }
 
     pub fn fetch(&self, request: Request) -> Result<Response, JsValue> {
@@ -86,9 +99,7 @@ impl Directory {
     }
 
     fn serve(&self, call: &DirectoryCall) -> Result<Said, JsValue> {
-        for table in CREATE.into_iter().chain(audit::CREATE) {
-            self.sql.run(table, Bindings::new())?;
-        }
+        self.make_tables()?;
         match call {
             DirectoryCall::Register {
                 source,
@@ -128,6 +139,17 @@ impl Directory {
             DirectoryCall::Metrics => self.metrics().map(Said::Metrics),
             DirectoryCall::List { limit, after } => self.list(*limit, after).map(Said::List),
         }
+    }
+
+    /// Once while the object lives.
+    fn make_tables(&self) -> Result<(), JsValue> {
+        if !self.has_tables.get() {
+            for table in CREATE.into_iter().chain(audit::CREATE) {
+                self.sql.run(table, Bindings::new())?;
+            }
+            self.has_tables.set(true);
+        }
+        Ok(())
     }
 
     /// All or nothing: a call that failed is made again, and is one entry.

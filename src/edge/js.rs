@@ -17,6 +17,7 @@ use js_sys::{Array, JsString, Promise};
 use wasm_bindgen::prelude::*;
 use web_sys::{ReadableStream, Response, ResponseInit};
 
+use super::Fault;
 use crate::governor::ids::RequestId;
 use crate::governor::time::Millis;
 use crate::wire::answer::HttpAnswer;
@@ -199,6 +200,18 @@ extern "C" {
 extern "C" {
     /// The API's document as JSON.
     pub fn openapi() -> String;
+}
+
+/// Has the runtime see `work` through though its call is answered; `loss`: what
+/// is said in the log where it can't.
+pub fn see_through(context: &Context, loss: &str, work: impl Future<Output = ()> + 'static) {
+    let working = promise(async move {
+        work.await;
+        Ok(JsValue::UNDEFINED)
+    });
+    if let Err(error) = context.wait_until(&working) {
+        Fault::because(loss, error);
+    }
 }
 
 /// What `work` comes to. If it panics in a build that unwinds, the promise is

@@ -5,7 +5,6 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use wasm_bindgen::JsValue;
 use worker::Delay;
 
 use super::config::Config;
@@ -38,7 +37,7 @@ pub fn note(config: &Rc<Config>, context: &Context, source: &str, one: TurnedAwa
     let is_first = REFUSALS.with_borrow_mut(|refusals| refusals.gather(source, one, now));
     if is_first {
         let (config, source) = (Rc::clone(config), source.to_owned());
-        let sending = js::promise(async move {
+        js::see_through(context, "a batch of refusals may get lost", async move {
             let mut next = Some(source);
             for _ in 0..MOST_ROUNDS {
                 let Some(source) = next else {
@@ -47,11 +46,7 @@ pub fn note(config: &Rc<Config>, context: &Context, source: &str, one: TurnedAwa
                 Delay::from(GATHER).await;
                 next = send(&config, &source).await;
             }
-            Ok(JsValue::UNDEFINED)
         });
-        if let Err(error) = context.wait_until(&sending) {
-            Fault::because("a batch of refusals may get lost", error);
-        }
     }
 }
 

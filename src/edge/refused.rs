@@ -6,12 +6,11 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use wasm_bindgen::JsValue;
 use worker::Delay;
 
 use super::config::Config;
 use super::js::Context;
-use super::{Fault, forward, js};
+use super::{forward, js};
 use crate::access::refused::{Credential, Gathered, Refusals};
 use crate::protocol::directory::DirectoryCall;
 use crate::wire::line;
@@ -46,14 +45,10 @@ pub fn note(
         return;
     }
     let config = Rc::clone(config);
-    let telling = js::promise(async move {
+    js::see_through(context, "refusals may go uncounted", async move {
         Delay::from(GATHER).await;
         tell(&config, credential).await;
-        Ok(JsValue::UNDEFINED)
     });
-    if let Err(error) = context.wait_until(&telling) {
-        Fault::because("refusals may go uncounted", error);
-    }
 }
 
 async fn tell(config: &Config, credential: Credential) {

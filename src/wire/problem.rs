@@ -145,10 +145,7 @@ impl Problem {
             }
             Death::Untold => return Self::bad_access_key(),
         };
-        Self {
-            message: message.into(),
-            ..Self::bad_access_key()
-        }
+        Self::bad_access_key().saying(message)
     }
 
     /// To everyone else the same for every reason, so that nothing can be learned

@@ -62,8 +62,9 @@ impl Plan {
             write_fails: rng.pick(&[0, 15, 60]),
             write_reported: rng.pick(&[0, 15, 60]),
             held_back: rng.pick(&[0, 3, 8]),
-            lost: rng.pick(&[0, 8, 40]),
-            late: rng.pick(&[0, 10, 50]),
+            // Sometimes so many, and so late, that slow failures add up.
+            lost: rng.pick(&[0, 8, 40, 2]),
+            late: rng.pick(&[0, 10, 50, 2]),
             lost_outside: rng.pick(&[0, 10, 50]),
             alarm: rng.pick(&[0, 2, 10]),
             crashes: rng.pick(&[0, 2, 8]),
